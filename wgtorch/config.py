@@ -1,0 +1,40 @@
+"""Knobs read from the environment once, and `trace`, the one voice every room reports through."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+
+def knob(name: str, default: int = 0) -> int:
+    """The whole number in WGTORCH_<name>; empty counts as unset."""
+    text = os.environ.get(f"WGTORCH_{name}", "").strip()
+    try:
+        return int(text or default)
+    except ValueError:
+        raise ValueError(f"WGTORCH_{name}={text!r} is not a whole number") from None
+
+
+def word(name: str, default: str, *allowed: str) -> str:
+    """The word in WGTORCH_<name>; one of `allowed` where any are given."""
+    text = os.environ.get(f"WGTORCH_{name}", "").strip() or default
+    if allowed and text not in allowed:
+        raise ValueError(f"WGTORCH_{name}={text!r} is none of {', '.join(allowed)}")
+    return text
+
+
+DEBUG = knob("DEBUG")  # 1 devices, 2 dispatches with time, 3 fusion decisions, 4 WGSL, 5 every op
+EAGER = knob("EAGER")  # 1 = fulfil every promise at once (no fusion)
+CHECK = knob("CHECK")  # 1 = compare every op with its reference; errors of a kernel raise at once
+NAN = knob("NAN")  # 1 = stop at the first op that makes a NaN
+PUBLIC_API = knob("PUBLIC_API")  # 1 = never touch wgpu-py's private handles
+FALLBACK = word("FALLBACK", "warn", "warn", "error")  # for an op without a kernel on a device
+ADAPTER = word("ADAPTER", "")  # which adapter to use: index, part of its name, kind, or `none`
+MAX_FUSED = 1 if EAGER else knob("MAX_FUSED", 24)  # longest chain of ops in one kernel
+
+
+def trace(level: int, room: str, message: Callable[[], str]) -> None:
+    """Say something at WGTORCH_DEBUG >= level; `message` is called only when somebody listens."""
+    if level <= DEBUG:
+        print(f"[{room}] {message()}", file=sys.stderr)
