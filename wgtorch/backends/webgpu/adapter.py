@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any
 
 import wgpu
+from wgpu.backends.wgpu_native import lib_version_info
 
 from wgtorch.config import ADAPTER, trace
 
@@ -231,6 +232,11 @@ def open_device(index: int = 0) -> tuple[wgpu.GPUDevice, Traits]:
         1, "adapter", lambda: f"webgpu:{index} is {adapter.traits.summary}, {', '.join(features)}"
     )
     return device, traits_of(adapter.handle.info, device.features, device.limits)
+
+
+def library_version() -> str:
+    """Of wgpu-native, the library below wgpu-py."""
+    return ".".join(map(str, lib_version_info))
 
 
 def remedy() -> str:
