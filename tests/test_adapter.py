@@ -37,8 +37,8 @@ CARD = offer("GeForce 9000")
 CHIP = offer("Iris Chip", "IntegratedGPU")
 CARD_GL = offer("GeForce 9000/PCIe", "Unknown", "OpenGL")
 CARD_DX = offer("GeForce 9000", backend="D3D12")
-PIPE = offer("lllvmpip3 (LLVM 15)", "CPU")
-PIPE_GL = offer("lllvmpip3 (LLVM 15)", "CPU", "OpenGL")
+PIPE = offer("llvmpipe (LLVM 15)", "CPU")
+PIPE_GL = offer("llvmpipe (LLVM 15)", "CPU", "OpenGL")
 
 
 def best_first(*offers: Traits) -> list[Traits]:
@@ -72,7 +72,7 @@ def test_room_for_immediates_counts_only_with_the_feature():
     assert offer(features=["immediates"]).immediate_bytes == 128
 
 
-@pytest.mark.parametrize("name", ["lllvmpip3 (LLVM 15.0.6, 256 bits)", "SwiftShader Device",
+@pytest.mark.parametrize("name", ["llvmpipe (LLVM 15.0.6, 256 bits)", "SwiftShader Device",
                                   "Microsoft Basic Render Driver"])  # fmt: skip
 def test_software_is_known_by_name_where_the_driver_hides_it(name):
     assert offer(name, "Unknown").is_software
@@ -204,8 +204,8 @@ def test_webgpu_can_be_switched_off():
 
 def test_a_misspelt_adapter_is_heard(webgpu):
     code = "from wgtorch.backends.webgpu import adapter\nprint(adapter.available())"
-    done = run(code, WGTORCH_ADAPTER="llvmpip3")
+    done = run(code, WGTORCH_ADAPTER="nosuch")
     assert done.stdout.strip() == "False"
     assert (
-        "RuntimeWarning: WGTORCH_ADAPTER=llvmpip3 fits no adapter here; there are 0:" in done.stderr
+        "RuntimeWarning: WGTORCH_ADAPTER=nosuch fits no adapter here; there are 0:" in done.stderr
     )
