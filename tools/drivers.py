@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from environment import ROOT, VENV, apt_install, remember, say
+from environment import ROOT, VENV, apt_install, apt_update, remember, say
 
 MANIFESTS = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d")
 CHROMIUMS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/google/chrome",
@@ -96,23 +96,20 @@ def swiftshader() -> Path:
         path = Path(folder) / SWIFTSHADER
         if path.exists():
             return path
-    if shutil.which("apt-get") and shutil.which("dpkg-deb") and (fetch() or refreshed_fetch()):
+    if shutil.which("dpkg-deb") and (fetch() or (apt_update() and fetch())):
         return FETCHED / SWIFTSHADER
     sys.exit(f"SwiftShader is not here: install chromium, or a browser that has {SWIFTSHADER}")
 
 
-def refreshed_fetch() -> bool:
-    """Fetch again with fresh package lists, which an apt-get install brings."""
-    return apt_install("ca-certificates") and fetch()
-
-
 def fetch() -> bool:
-    """Take the driver and its manifest out of Debian's chromium package, which needs no rights."""
-    say("Fetching SwiftShader from Debian's chromium package (80 MB, once)")
+    """Whether the driver could be taken out of Debian's package, which needs no rights."""
+    if not shutil.which("apt-get"):
+        return False
+    say("Fetching SwiftShader from Debian's package chromium-common (32 MB, once)")
     with tempfile.TemporaryDirectory() as folder:
-        command = ["apt-get", "-qq", "download", "chromium"]
+        command = ["apt-get", "-qq", "download", "chromium-common"]
         subprocess.run(command, cwd=folder, capture_output=True)
-        packages = list(Path(folder).glob("chromium*.deb"))
+        packages = list(Path(folder).glob("*.deb"))
         if not packages:
             return False
         FETCHED.mkdir(parents=True, exist_ok=True)

@@ -100,17 +100,26 @@ def interpreter() -> str:
 
 def apt_install(*packages: str) -> bool:
     """Whether they are installed now: on a Debian-like Linux, and with the rights to do it."""
-    rights = administrator()
-    if rights is None or not shutil.which("apt-get"):
+    if not apt_update():
         return False
     say(f"Installing {' '.join(packages)} with apt-get")
-    apt = [*rights, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
-    subprocess.run([*apt, "update"], capture_output=True)
-    command = [*apt, "install", "-y", "--no-install-recommends", *packages]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = apt("install", "-y", "--no-install-recommends", *packages)
     if done.returncode:
         say(done.stdout + done.stderr)
     return done.returncode == 0
+
+
+def apt_update() -> bool:
+    """Whether apt-get may be used; its package lists are new then."""
+    if not shutil.which("apt-get") or administrator() is None:
+        return False
+    apt("update")  # may fail for one source and still bring what is needed
+    return True
+
+
+def apt(*arguments: str) -> subprocess.CompletedProcess:
+    command = [*(administrator() or []), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True)
 
 
 def administrator() -> list[str] | None:
