@@ -94,9 +94,18 @@ def test_an_environment_whose_python_is_gone_is_made_anew(home, monkeypatch):
     environment.prepare("dev")
     environment.python().unlink()
     made = []
-    monkeypatch.setattr(environment, "make", lambda: made.append(1))
+
+    def make():
+        made.append(environment.python())
+        environment.python().touch()
+        (home / ".venv" / "pyvenv.cfg").write_text("version = 3.13\n")
+        (home / ".venv" / "wgtorch.json").unlink()
+
+    monkeypatch.setattr(environment, "make", make)
     environment.prepare("dev")
-    assert made == [1]
+    monkeypatch.setattr(environment, "install", refuse)
+    environment.prepare("dev")
+    assert len(made) == 1
 
 
 def test_a_failed_installation_is_shown_and_not_remembered(home, monkeypatch, capsys):

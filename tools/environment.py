@@ -28,11 +28,11 @@ def say(sentence: str) -> None:
 
 def prepare(extra: str) -> Path:
     """The interpreter of `.venv`, with wgtorch[extra] installed in it. Exits where that fails."""
-    wanted = fingerprint(extra)
-    if python().exists() and remember().get(extra) == wanted:
-        return python()
     if not python().exists():
         make()
+    wanted = fingerprint(extra)
+    if remember().get(extra) == wanted:
+        return python()
     say(f"Installing wgtorch[{extra}] into {VENV} (once; a minute or two)")
     install("-e", f".[{extra}]")
     remember(**{extra: wanted})
