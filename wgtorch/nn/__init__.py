@@ -1,0 +1,78 @@
+"""Neural networks: modules, their parameters, and the functions they are made of."""
+
+from wgtorch.nn import functional, init, utils
+from wgtorch.nn.activation import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    PReLU,
+    ReLU,
+    ReLU6,
+    RReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softmax2d,
+    Softmin,
+    Softplus,
+    Softshrink,
+    Softsign,
+    Tanh,
+    Tanhshrink,
+    Threshold,
+)
+from wgtorch.nn.container import ModuleDict, ModuleList, Sequential
+from wgtorch.nn.convolution import Conv1d, Conv2d
+from wgtorch.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
+from wgtorch.nn.flatten import Flatten, Unflatten
+from wgtorch.nn.linear import Bilinear, Identity, Linear
+from wgtorch.nn.loss import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineSimilarity,
+    CrossEntropyLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    PairwiseDistance,
+    SmoothL1Loss,
+)
+from wgtorch.nn.module import Module
+from wgtorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
+from wgtorch.nn.parameter import Buffer, Parameter
+from wgtorch.nn.parameter_container import ParameterDict, ParameterList
+from wgtorch.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
+from wgtorch.nn.sparse import Embedding
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
+    "AlphaDropout", "AvgPool1d", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d",
+    "BatchNorm2d", "Bilinear", "Buffer", "Conv1d", "Conv2d", "CosineSimilarity",
+    "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Embedding", "Flatten",
+    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity",
+    "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax",
+    "MSELoss", "MaxPool1d", "MaxPool2d", "Mish", "Module", "ModuleDict", "ModuleList",
+    "NLLLoss", "PReLU", "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList",
+    "RReLU", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink",
+    "Threshold", "Unflatten", "functional", "init", "utils",
+]  # fmt: skip

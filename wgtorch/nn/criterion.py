@@ -1,0 +1,334 @@
+"""Criteria: how far an output is from its target, as functions of tensors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from wgtorch import Tensor, float16, float32, int64, log_softmax, logsigmoid, where, xlogy
+from wgtorch.autograd import Function
+
+LARGEST_LOG = -100.0  # logarithms of probabilities are cut off here, as in PyTorch
+
+
+def named_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """`reduction`, unless one of the two old arguments says otherwise."""
+    if size_average is None and reduce is None:
+        return reduction
+    averages, reduces = size_average in (None, True), reduce in (None, True)
+    result = "none" if not reduces else "mean" if averages else "sum"
+    warnings.warn(
+        "size_average and reduce args will be deprecated, "
+        f"please use reduction='{result}' instead.",
+        stacklevel=3,
+    )
+    return result
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction != "none":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return loss
+
+
+def warn_of_shapes(input: Tensor, target: Tensor) -> None:
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+# Of numbers from numbers
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """(input - target) squared, times `weight`."""
+    warn_of_shapes(input, target)
+    return weighted((input - target).square(), weight, size_average, reduce, reduction)
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|, times `weight`."""
+    warn_of_shapes(input, target)
+    return weighted((input - target).abs(), weight, size_average, reduce, reduction)
+
+
+def weighted(loss: Tensor, weight: Tensor | None, size_average, reduce, reduction) -> Tensor:
+    reduction = named_reduction(size_average, reduce, reduction)
+    if weight is None:
+        return reduced(loss, reduction)
+    weight = weight.expand(loss.shape)
+    if reduction == "mean":
+        return (loss * weight).sum() / weight.sum()
+    return reduced(loss * weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """0.5 d^2 / beta where d = |input - target| < beta, d - 0.5 beta elsewhere."""
+    warn_of_shapes(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    far = (input - target).abs()
+    loss = where(far < beta, far * far * (0.5 / beta), far - 0.5 * beta) if beta else far
+    return reduced(loss, named_reduction(size_average, reduce, reduction))
+
+
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """0.5 d^2 where d = |input - target| < delta, delta (d - 0.5 delta) elsewhere."""
+    warn_of_shapes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    far = (input - target).abs()
+    loss = where(far < delta, far * far * 0.5, (far - 0.5 * delta) * delta)
+    return weighted(loss, weight, None, None, reduction)
+
+
+# Of distributions from distributions
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """target (log target - input): `input` holds logs, `target` if `log_target`.
+
+    "batchmean", the sum over the first dimension's length, is the mathematical definition.
+    """
+    reduction = named_reduction(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support "
+            "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+            "major release.",
+            stacklevel=2,
+        )
+    target_log = target.exp() * target if log_target else xlogy(target, target)
+    loss = target_log - (target.exp() if log_target else target) * input
+    if reduction == "batchmean":
+        return loss.sum() / loss.shape[0] if loss.ndim else loss
+    return reduced(loss, reduction)
+
+
+class BinaryCrossEntropy(Function):
+    """Its own gradient, as that of the cut off logarithms would be NaN at 0 and 1."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, target: Tensor) -> Tensor:
+        ctx.save_for_backward(input, target)
+        log, log_rest = logs(input)
+        return (target - 1) * log_rest - target * log
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        input, target = ctx.saved_tensors
+        to_input = to_target = None
+        if ctx.needs_input_grad[0]:
+            to_input = grad * (input - target) / ((1 - input) * input).clamp(min=1e-12)
+        if ctx.needs_input_grad[1]:
+            log, log_rest = logs(input)
+            to_target = grad * (log_rest - log)
+        return to_input, to_target
+
+
+def logs(probability: Tensor) -> tuple[Tensor, Tensor]:
+    return (
+        probability.log().clamp(min=LARGEST_LOG),
+        (-probability).log1p().clamp(min=LARGEST_LOG),
+    )
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(target log input + (1 - target) log (1 - input)), times `weight`; logs from -100."""
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size."
+        )
+    if input.device.type == "cpu" and not bool(((input >= 0) & (input <= 1)).all()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = BinaryCrossEntropy.apply(input, target)
+    loss = loss if weight is None else loss * weight
+    return reduced(loss, named_reduction(size_average, reduce, reduction))
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Binary cross entropy of sigmoid(input), without overflow for inputs of any size."""
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+        )
+    log = logsigmoid(input)
+    if pos_weight is not None:
+        log = log * (1 + (pos_weight - 1) * target)
+    loss = (1 - target) * input - log
+    loss = loss if weight is None else loss * weight
+    return reduced(loss, named_reduction(size_average, reduce, reduction))
+
+
+# Of classes
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average=None,
+    ignore_index: int = -100,
+    reduce=None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """-log softmax(input)[target], with classes along dimension 1 (0 if input has one).
+
+    `target` holds class indices, in input's shape without the classes, or probabilities, in
+    input's shape. The mean is over the weights of the targets that are not `ignore_index`.
+    """
+    reduction = named_reduction(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    dim = 0 if input.ndim == 1 else 1
+    log = log_softmax(input, dim)
+    if target.shape == input.shape:
+        return of_probabilities(log, target, weight, ignore_index, reduction, label_smoothing)
+    loss = nll_loss(log, target, weight, None, ignore_index, None, reduction)
+    if label_smoothing == 0:
+        return loss
+    smooth = -(log * along(weight, log, dim) if weight is not None else log).sum(dim)
+    ignored = target == ignore_index
+    smooth = smooth.masked_fill(ignored, 0)
+    if reduction == "mean":
+        smooth = smooth.sum() / class_weights(target, ignored, weight, smooth.dtype).sum()
+    else:
+        smooth = reduced(smooth, reduction)
+    return (1 - label_smoothing) * loss + smooth * (label_smoothing / input.shape[dim])
+
+
+def of_probabilities(
+    log: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction, smoothing
+) -> Tensor:
+    dim = 0 if log.ndim == 1 else 1
+    if not target.is_floating_point():
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / log.shape[dim]
+    loss = log * target
+    loss = -(loss if weight is None else loss * along(weight, log, dim)).sum(dim)
+    return reduced(loss, reduction)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average=None,
+    ignore_index: int = -100,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-input[target], times `weight[target]`, for input that is log probabilities."""
+    reduction = named_reduction(size_average, reduce, reduction)
+    check_classes(input, target, weight)
+    dim = 0 if input.ndim == 1 else 1
+    ignored = target == ignore_index
+    index = target.masked_fill(ignored, 0).unsqueeze(dim)
+    loss = -input.gather(dim, index).squeeze(dim)
+    weights = class_weights(target, ignored, weight, input.dtype)
+    loss = (loss if weight is None else loss * weights).masked_fill(ignored, 0)
+    if reduction == "mean":
+        return loss.sum() / weights.sum()
+    return reduced(loss, reduction)
+
+
+def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    if input.ndim == 0:
+        raise RuntimeError("nll_loss: input should have at least 1 dimension, for the classes")
+    batch = input.shape[:1] if input.ndim > 1 else ()
+    if input.ndim > 1 and target.ndim >= 1 and tuple(target.shape[:1]) != tuple(batch):
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+            f"({target.shape[0]})."
+        )
+    wanted = (*batch, *input.shape[2:])
+    if tuple(target.shape) != wanted:
+        raise RuntimeError(f"Expected target size {list(wanted)}, got {list(target.shape)}")
+    if target.is_floating_point():
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    classes = input.shape[1 if input.ndim > 1 else 0]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            "weight tensor should be defined either for all "
+            f"{classes} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
+
+
+def class_weights(target: Tensor, ignored: Tensor, weight: Tensor | None, dtype: Any) -> Tensor:
+    """What each target counts: its class's weight, or 1; 0 where ignored."""
+    if weight is None:
+        # as many ones do not fit a half
+        return (~ignored).to(float32 if dtype is float16 else dtype)
+    index = target.masked_fill(ignored, 0).to(int64)
+    return weight[index].masked_fill(ignored, 0)
+
+
+def along(weight: Tensor, like: Tensor, dim: int) -> Tensor:
+    """A weight per class, shaped to broadcast against `like`."""
+    return weight.reshape([-1 if d == dim else 1 for d in range(like.ndim)])

@@ -1,0 +1,337 @@
+"""The functions behind the modules: ops gathered under PyTorch's names, and compositions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import wgtorch
+from wgtorch import Tensor
+from wgtorch.nn.criterion import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    named_reduction,
+    nll_loss,
+    smooth_l1_loss,
+)
+from wgtorch.nn.padding import pad
+
+GATHERED = (
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "conv1d", "conv2d",
+    "gelu", "glu", "group_norm", "hardshrink", "layer_norm", "linear", "logsigmoid", "prelu",
+    "sigmoid", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+)  # fmt: skip
+globals().update({name: getattr(wgtorch, name) for name in GATHERED})
+
+__all__ = [
+    *GATHERED, "alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "celu", "cosine_similarity", "cross_entropy", "dropout",
+    "dropout1d", "dropout2d", "elu", "embedding", "hardsigmoid", "hardswish", "hardtanh",
+    "huber_loss", "kl_div", "l1_loss", "leaky_relu", "log_softmax", "max_pool1d", "max_pool2d",
+    "mish", "mse_loss", "named_reduction", "nll_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "relu", "relu6", "rrelu", "selu", "silu", "smooth_l1_loss", "softmax",
+    "softmin", "threshold",
+]  # fmt: skip
+
+# Activations that may work in place
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.relu_ if inplace else wgtorch.relu)(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.relu6_ if inplace else wgtorch.relu6)(input)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return (wgtorch.elu_ if inplace else wgtorch.elu)(input, alpha)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return (wgtorch.celu_ if inplace else wgtorch.celu)(input, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.selu_ if inplace else wgtorch.selu)(input)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    return (wgtorch.leaky_relu_ if inplace else wgtorch.leaky_relu)(input, negative_slope)
+
+
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    return (wgtorch.hardtanh_ if inplace else wgtorch.hardtanh)(input, min_val, max_val)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.hardsigmoid_ if inplace else wgtorch.hardsigmoid)(input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.hardswish_ if inplace else wgtorch.hardswish)(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.silu_ if inplace else wgtorch.silu)(input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    return (wgtorch.mish_ if inplace else wgtorch.mish)(input)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    return (wgtorch.threshold_ if inplace else wgtorch.threshold)(input, threshold, value)
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    return (wgtorch.rrelu_ if inplace else wgtorch.rrelu)(input, lower, upper, training)
+
+
+# Softmax
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    return wgtorch.softmax(input, usual(input, dim, "softmax"), dtype=dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    return wgtorch.log_softmax(input, usual(input, dim, "log_softmax"), dtype=dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    return wgtorch.softmax(-input, usual(input, dim, "softmin"), dtype=dtype)
+
+
+def usual(input: Tensor, dim: int | None, name: str) -> int:
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. "
+        "Change the call to include dim=X as an argument.",
+        stacklevel=4,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+# Dropout
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeros each element with probability `p`, and divides the rest by 1 - p."""
+    check_probability(p)
+    return (wgtorch.dropout_ if inplace else wgtorch.dropout)(input, p, training)
+
+
+def check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeros whole channels of (batch, channels, length) or (channels, length)."""
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
+            "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
+            "inputs)."
+        )
+    return drop_channels(input, p, training, inplace, input.ndim - 1)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeros whole channels of (batch, channels, height, width)."""
+    if input.dim() not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
+            "will result in an error in a future release.",
+            stacklevel=2,
+        )
+    return drop_channels(input, p, training, inplace, 2)
+
+
+def drop_channels(input: Tensor, p: float, training: bool, inplace: bool, kept: int) -> Tensor:
+    """One decision for the `kept` first dimensions, whatever the others."""
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    shape = (*input.shape[:kept], *[1] * (input.ndim - kept))
+    ones = wgtorch.ones(shape, dtype=input.dtype, device=input.device)
+    factor = wgtorch.dropout(ones, p, True)
+    return input.mul_(factor) if inplace else input * factor
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Sets elements to the value SELU saturates at, and keeps mean and variance."""
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input.mul_(0) if inplace else input * 0
+    alpha = 1.7580993408473766  # minus that value
+    scale = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
+    kept = wgtorch.dropout(wgtorch.ones_like(input), p, True) * (1 - p)
+    shift = (kept - 1) * (alpha * scale) + alpha * scale * p
+    return input.mul_(kept * scale).add_(shift) if inplace else input * (kept * scale) + shift
+
+
+# Linear maps and tables
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[k] @ input2 + bias[k]`, for weight (out, in1, in2)."""
+    outputs, rows, columns = weight.shape
+    flat = input1 @ weight.permute(1, 0, 2).reshape(rows, outputs * columns)
+    each = flat.reshape(*input1.shape[:-1], outputs, columns)
+    result = (each * input2.unsqueeze(-2)).sum(-1)
+    return result if bias is None else result + bias
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight`; the row `padding_idx` gets no gradient.
+
+    With `max_norm`, rows of `weight` that are asked for and longer are first shortened.
+    """
+    rows = weight.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    else:
+        padding_idx %= rows
+    if max_norm is not None:
+        with wgtorch.no_grad():
+            shorten(weight, input, max_norm, norm_type)
+    return wgtorch.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def shorten(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
+    length = weight.norm(norm_type, 1)
+    asked = wgtorch.zeros_like(length).index_fill(0, rows.flatten(), 1)
+    too_long = (length > max_norm) & (asked != 0)
+    factor = wgtorch.where(too_long, max_norm / (length + 1e-7), 1.0)
+    weight.mul_(factor.unsqueeze(1))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at each index, 0 elsewhere, along a new last dimension of `num_classes`."""
+    if tensor.dtype is not wgtorch.int64:
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type LongTensor, got {tensor.dtype}"
+        )
+    if num_classes == -1:
+        if tensor.numel() == 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(tensor.max()) + 1
+    if num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    if tensor.device.type == "cpu" and tensor.numel():
+        if int(tensor.min()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if int(tensor.max()) >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    shape = (*tensor.shape, num_classes)
+    zeros = wgtorch.zeros(shape, dtype=wgtorch.int64, device=tensor.device)
+    return zeros.scatter(-1, tensor.unsqueeze(-1), 1)
+
+
+# Norms
+
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
+    """Divided by its p-norm along `dim`, or by `eps` where that is larger."""
+    length = input.norm(p, dim, keepdim=True).clamp(min=eps)
+    return wgtorch.div(input, length, out=out) if out is not None else input / length
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between `x1` and `x2` along `dim`; lengths count as >= `eps`."""
+    return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of `x1 - x2 + eps` along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalized per channel (dimension 1): by the batch in `training`, else by the running
+    mean and variance, which training moves towards the batch's by `momentum`."""
+    if training and input.numel() == (input.shape[1] if input.ndim > 1 else input.shape[0]):
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.shape}"
+        )
+    return wgtorch.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, False
+    )
+
+
+# Windows
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    pool = wgtorch.max_pool1d_with_indices if return_indices else wgtorch.max_pool1d
+    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    pool = wgtorch.max_pool2d_with_indices if return_indices else wgtorch.max_pool2d
+    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)

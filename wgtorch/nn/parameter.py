@@ -1,0 +1,37 @@
+"""A Parameter is a tensor that a module counts as its own and an optimizer may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtorch import Tensor, empty
+
+
+class Parameter(Tensor):
+    """`data` as a leaf that wants a gradient; assigned to a module it registers itself."""
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
+        data = empty(0) if data is None else data
+        super().__init__(data.storage, data.layout)
+        self.requires_grad_(requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return type(self), (self.data, self.requires_grad)
+
+    def __repr__(self, **options: Any) -> str:
+        return "Parameter containing:\n" + super().__repr__(**options)
+
+
+class Buffer(Tensor):
+    """`data` as module state that is not trained; assigned to a module it registers itself."""
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True):
+        data = empty(0) if data is None else data
+        super().__init__(data.storage, data.layout)
+        self.requires_grad_(data.requires_grad)
+        self.persistent = persistent
