@@ -1,0 +1,238 @@
+// Exponentials, logarithms, powers and hyperbolic functions of float32, within 2 ulp (the built-ins lose up to 60,000).
+//
+// Every result is reached without relying on fma, on subnormals in arithmetic or on the order of
+// sums of constants, which adapters treat differently. What is split is split by bits, because
+// compilers fold (a + b) - a into b.
+
+fn pow2(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }  // -126 <= n <= 127
+
+// x * 2^n for |n| <= 252: two steps reach the subnormals and stop short of a false infinity.
+fn scale_f32(x: f32, n: i32) -> f32 {
+    let half = n >> 1u;
+    return x * pow2(half) * pow2(n - half);
+}
+
+// 2^shift * e^(x + low) for |x| <= 110 and a tiny low.
+fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
+    let n = round(x * 1.442695);
+    let r = (x - n * 0.693145752) - (n * 1.42860677e-6 - low);
+    let p = 0.49999994 + r * (0.16666517 + r * (0.04166828 + r * (0.008369249 + r * 0.0013820775)));
+    return scale_f32(1.0 + (r + r * r * p), i32(n) + shift);
+}
+
+fn exp_f32(x: f32) -> f32 {
+    return select(exp_parts(clamp(x, -104.0, 89.0), 0.0, 0), x, is_nan_f32(x));
+}
+
+fn exp2_f32(x: f32) -> f32 {
+    let bounded = clamp(x, -150.0, 129.0);
+    let n = round(bounded);
+    return select(scale_f32(exp2_near_zero(bounded - n), i32(n)), x, is_nan_f32(x));
+}
+
+fn exp2_near_zero(r: f32) -> f32 {
+    return 1.0 + r * (0.6931472 + r * (0.24022648 + r * (0.055503596
+        + r * (0.009618499 + r * (0.0013390969 + r * 0.00015329264)))));
+}
+
+fn expm1_f32(x: f32) -> f32 {
+    let bounded = clamp(x, -18.0, 89.0);
+    let n = round(bounded * 1.442695);
+    let r = (bounded - n * 0.693145752) - n * 1.42860677e-6;
+    let p = r + r * r * (0.49999997 + r * (0.16666542
+        + r * (0.04166743 + r * (0.008366875 + r * 0.0013871863))));
+    let half = pow2(i32(n) - 1);  // 2^128 itself would overflow
+    let result = (half * p + (half - 0.5)) * 2.0;
+    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x33000000u);
+}
+
+// A positive number as 2^exponent * (1 + f), 0.7 < 1 + f < 1.42: (exponent, f); subnormals too.
+fn log_parts(x: f32) -> vec2<f32> {
+    let bits = bitcast<u32>(x);
+    let tiny = bits < 0x800000u;
+    let b = select(bits, bitcast<u32>(f32(bits)), tiny);
+    let e = bitcast<i32>(b - 0x3f3504f3u) >> 23u;
+    let m = bitcast<f32>(b - (bitcast<u32>(e) << 23u));
+    return vec2<f32>(f32(e - select(0, 149, tiny)), m - 1.0);
+}
+
+// What a logarithm makes of 0, of infinity, and of what has none; else `y`.
+fn log_result(x: f32, y: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    let other = select(0x7fc00000u, 0x7f800000u, bits == 0x7f800000u);
+    let special = float_of(select(other, 0xff800000u, (bits << 1u) == 0u));
+    return select(special, y, bits - 1u < 0x7f7fffffu);
+}
+
+// e * log(2) + log(1 + f)
+fn log_sum(e: f32, f: f32) -> f32 {
+    let p = 0.3333333 + f * (-0.2500082 + f * (0.2000124 + f * (-0.16623408
+        + f * (0.14201628 + f * (-0.13159683 + f * (0.12761861 + f * -0.076357506))))));
+    let square = f * f;
+    return e * 0.693145752 + (f - (0.5 * square - (square * f * p + e * 1.42860677e-6)));
+}
+
+fn log_f32(x: f32) -> f32 {
+    let parts = log_parts(x);
+    return log_result(x, log_sum(parts.x, parts.y));
+}
+
+fn log2_f32(x: f32) -> f32 {
+    let parts = log_parts(x);
+    let f = parts.y;
+    let p = 1.442695 + f * (-0.7213475 + f * (0.48090222 + f * (-0.36068216 + f * (0.2884127
+        + f * (-0.2398908 + f * (0.20693919 + f * (-0.19062915
+        + f * (0.17370294 + f * -0.09785925))))))));
+    return log_result(x, parts.x + f * p);
+}
+
+fn log10_f32(x: f32) -> f32 {
+    let parts = log_parts(x);
+    let low = parts.x * -2.4920373e-7 + log_sum(0.0, parts.y) * 0.4342945;
+    return log_result(x, parts.x * 0.30103025 + low);
+}
+
+fn log1p_f32(x: f32) -> f32 {
+    let e = bitcast<i32>(bitcast<u32>(1.0 + x) - 0x3f3504f3u) >> 23u;
+    // x * 2^-e by its exponent field: for large x the factor itself would be subnormal
+    let scaled = bitcast<f32>(bitcast<u32>(x) - (bitcast<u32>(e) << 23u));
+    let f = scaled + (bitcast<f32>(u32(max(127 - e, 0)) << 23u) - 1.0);
+    let y = log_result(1.0 + x, log_sum(f32(e), f));
+    return select(y, x, magnitude(x) < 0x33000000u);
+}
+
+fn logaddexp_f32(x: f32, y: f32) -> f32 {
+    let high = maximum_f32(x, y);
+    let gap = -abs(x - y);
+    return select(high + log1p_f32(exp_f32(gap)), high, is_inf_f32(x) && eq_f32(x, y));
+}
+
+fn logaddexp2_f32(x: f32, y: f32) -> f32 {
+    let high = maximum_f32(x, y);
+    let gap = -abs(x - y);
+    let sum = high + log1p_f32(exp2_f32(gap)) * 1.442695;
+    return select(sum, high, is_inf_f32(x) && eq_f32(x, y));
+}
+
+fn xlogy_f32(x: f32, y: f32) -> f32 {
+    return select(x * log_f32(y), 0.0, magnitude(x) == 0u && !is_nan_f32(y));
+}
+
+fn xlog1py_f32(x: f32, y: f32) -> f32 {
+    return select(x * log1p_f32(y), 0.0, magnitude(x) == 0u && !is_nan_f32(y));
+}
+
+fn pow_f32(x: f32, y: f32) -> f32 {
+    let result = pow_of_magnitude(magnitude(x), y);
+    let size = magnitude(y);
+    let whole = size >= 0x4b800000u || trunc(y) == y;  // from 2^24 on all are even
+    let odd = whole && size < 0x4b800000u && (i32(select(0.0, y, size < 0x4b800000u)) & 1) != 0;
+    let negative = signbit_f32(x);
+    let signed = select(result, neg_f32(result), negative && odd);
+    let undefined = negative && !whole && magnitude(x) - 1u < 0x7f7fffffu;
+    let invalid = undefined || is_nan_f32(x) || is_nan_f32(y);
+    let one = size == 0u || bitcast<u32>(x) == 0x3f800000u;
+    return select(select(signed, float_of(0x7fc00000u), invalid), 1.0, one);
+}
+
+// 2^(y * log2(a)) for the float a with these bits, a >= 0. The product needs 32 bits, so the
+// logarithm and y are each split in an upper half of 12 bits, whose product is exact, and a rest.
+fn pow_of_magnitude(bits: u32, y: f32) -> f32 {
+    let logarithm = log2_split(bitcast<f32>(bits));
+    let rough = y * logarithm.x;
+    let y_upper = upper_f32(y);
+    let product = y_upper * logarithm.x;
+    let rest = y_upper * logarithm.y + (y - y_upper) * (logarithm.x + logarithm.y);
+    let n = round(clamp(product + rest, -160.0, 140.0));
+    let value = scale_f32(exp2_near_zero((product - n) + rest), i32(n));
+    let grows = (bits > 0x3f800000u) != signbit_f32(y);
+    let far = abs(rough) > 160.0 || bits == 0u || bits >= 0x7f800000u || is_inf_f32(y);
+    let limit = select(0.0, float_of(0x7f800000u), grows);
+    return select(value, select(limit, 1.0, bits == 0x3f800000u), far);
+}
+
+// log2(x) as a number of 12 bits and a rest, right to 2^-30: 2 / log(2) * atanh(f / (2 + f)).
+fn log2_split(x: f32) -> vec2<f32> {
+    let parts = log_parts(x);
+    let f = parts.y;
+    let inverse = 1.0 / (2.0 + f);
+    let s = upper_f32(f * inverse);
+    let f_upper = upper_f32(f);
+    let s_rest = (((f - 2.0 * s) - s * f_upper) - s * (f - f_upper)) * inverse;
+    let square = f * inverse * (f * inverse);
+    let series = square * (f * inverse) * (0.33333388 + square * (0.19988781 + square * 0.14935867));
+    let first = s * 2.8852539;  // 12 bits of 2 / log(2): exact
+    let second = s * 0.00013617034 + 2.88539 * (s_rest + series);
+    let upper = upper_f32(parts.x + (first + second));
+    return vec2<f32>(upper, ((parts.x - upper) + first) + second);
+}
+
+fn sinh_f32(x: f32) -> f32 {
+    let a = abs(x);
+    let square = x * x;
+    let near = x + x * square * (0.16666716 + square * (0.008330274 + square * 0.0002037283));
+    let half = exp_parts(min(a, 95.0), 0.0, -1);
+    let far = copysign_f32(half - 0.25 / half, x);
+    let result = select(far, near, a < 1.0);
+    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x39000000u);
+}
+
+fn cosh_f32(x: f32) -> f32 {
+    let half = exp_parts(min(abs(x), 95.0), 0.0, -1);
+    return select(half + 0.25 / half, x, is_nan_f32(x));
+}
+
+fn tanh_f32(x: f32) -> f32 {
+    let a = abs(x);
+    let square = x * x;
+    let near = x + x * square * (-0.3333328 + square * (0.13331409
+        + square * (-0.053737063 + square * (0.020630904 + square * -0.0056963395))));
+    let far = copysign_f32(1.0 - 2.0 / (exp_parts(min(2.0 * a, 40.0), 0.0, 0) + 1.0), x);
+    let result = select(far, near, a < 0.625);
+    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x39000000u);
+}
+
+fn asinh_f32(x: f32) -> f32 {
+    let a = abs(x);
+    let square = a * a;
+    let near = log1p_f32(a + square / (1.0 + sqrt(1.0 + square)));
+    let far = log_f32(a) + 0.6931472;
+    return select(copysign_f32(select(near, far, a > 1.0e9), x), x, is_nan_f32(x));
+}
+
+fn acosh_f32(x: f32) -> f32 {
+    let t = x - 1.0;
+    let near = log1p_f32(t + sqrt(t * (t + 2.0)));
+    let far = log_f32(x) + 0.6931472;
+    let result = select(near, far, x > 1.0e9);
+    return select(float_of(0x7fc00000u), result, ge_f32(x, 1.0));
+}
+
+fn atanh_f32(x: f32) -> f32 {
+    let a = abs(x);
+    return copysign_f32(0.5 * log1p_f32((a + a) / (1.0 - a)), x);
+}
+
+// Both halves of the logistic function use e^-|x|, which cannot overflow.
+fn sigmoid_f32(x: f32) -> f32 {
+    let e = exp_f32(-abs(x));
+    return select(1.0, e, signbit_f32(x)) / (1.0 + e);
+}
+
+fn logsigmoid_f32(x: f32) -> f32 {
+    return select(0.0, x, signbit_f32(x)) - log1p_f32(exp_f32(-abs(x)));
+}
+
+fn softplus_f32(x: f32) -> f32 {
+    return select(x, 0.0, signbit_f32(x)) + log1p_f32(exp_f32(-abs(x)));
+}
+
+fn silu_f32(x: f32) -> f32 { return x * sigmoid_f32(x); }
+fn mish_f32(x: f32) -> f32 { return x * tanh_f32(softplus_f32(x)); }
+
+fn logit_f32(x: f32) -> f32 {
+    // near 1/2 the quotient is near 1, where only log1p keeps the digits
+    let near = log1p_f32((x + x - 1.0) / (1.0 - x));
+    let far = log_f32(x / (1.0 - x));
+    return select(far, near, x > 0.25 && x < 0.75);
+}

@@ -1,0 +1,179 @@
+// Float32 tests, comparisons, selections and exact arithmetic, by bits wherever compilers may assume no NaN.
+//
+// WGSL lets an implementation assume that there are no NaNs and infinities, and some adapters read
+// subnormals as zero: `x != x` is false on llvmpipe, `max(nan, 0)` is 0, 1e-40 < 2e-40 is false on
+// SwiftShader. Functions here look at bits instead, which cost as little.
+
+fn float_of(bits: u32) -> f32 { return bitcast<f32>(bits); }  // a literal infinity does not compile
+
+fn magnitude(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
+
+fn is_nan_f32(x: f32) -> bool { return magnitude(x) > 0x7f800000u; }
+fn is_inf_f32(x: f32) -> bool { return magnitude(x) == 0x7f800000u; }
+fn is_finite_f32(x: f32) -> bool { return magnitude(x) < 0x7f800000u; }
+fn is_posinf_f32(x: f32) -> bool { return bitcast<u32>(x) == 0x7f800000u; }
+fn is_neginf_f32(x: f32) -> bool { return bitcast<u32>(x) == 0xff800000u; }
+fn signbit_f32(x: f32) -> bool { return (bitcast<u32>(x) >> 31u) != 0u; }
+fn to_bool_f32(x: f32) -> bool { return magnitude(x) != 0u; }
+
+// An integer that orders as the float does; both zeros are 0, NaNs lie beyond the infinities.
+fn order_f32(x: f32) -> i32 {
+    let size = bitcast<i32>(magnitude(x));
+    return select(size, -size, signbit_f32(x));
+}
+
+fn eq_f32(x: f32, y: f32) -> bool {
+    return order_f32(x) == order_f32(y) && !is_nan_f32(x);
+}
+fn ne_f32(x: f32, y: f32) -> bool { return !eq_f32(x, y); }
+fn lt_f32(x: f32, y: f32) -> bool {
+    return order_f32(x) < order_f32(y) && !is_nan_f32(x) && !is_nan_f32(y);
+}
+fn le_f32(x: f32, y: f32) -> bool {
+    return order_f32(x) <= order_f32(y) && !is_nan_f32(x) && !is_nan_f32(y);
+}
+fn gt_f32(x: f32, y: f32) -> bool { return lt_f32(y, x); }
+fn ge_f32(x: f32, y: f32) -> bool { return le_f32(y, x); }
+
+// NaN wins; of equal arguments (0 and -0) the first.
+fn maximum_f32(x: f32, y: f32) -> f32 {
+    let takes_y = (order_f32(y) > order_f32(x) || is_nan_f32(y)) && !is_nan_f32(x);
+    return select(x, y, takes_y);
+}
+fn minimum_f32(x: f32, y: f32) -> f32 {
+    let takes_y = (order_f32(y) < order_f32(x) || is_nan_f32(y)) && !is_nan_f32(x);
+    return select(x, y, takes_y);
+}
+
+// NaN loses.
+fn fmax_f32(x: f32, y: f32) -> f32 {
+    let takes_y = (order_f32(y) > order_f32(x) || is_nan_f32(x)) && !is_nan_f32(y);
+    return select(x, y, takes_y);
+}
+fn fmin_f32(x: f32, y: f32) -> f32 {
+    let takes_y = (order_f32(y) < order_f32(x) || is_nan_f32(x)) && !is_nan_f32(y);
+    return select(x, y, takes_y);
+}
+
+fn clamp_min_f32(x: f32, low: f32) -> f32 { return maximum_f32(x, low); }
+fn clamp_max_f32(x: f32, high: f32) -> f32 { return minimum_f32(x, high); }
+fn clamp_f32(x: f32, low: f32, high: f32) -> f32 {
+    return minimum_f32(maximum_f32(x, low), high);
+}
+
+// Zero for negative numbers; -0 and NaN stay. One range test of the bits, -subnormal to -inf.
+fn relu_f32(x: f32) -> f32 {
+    return select(x, 0.0, bitcast<u32>(x) - 0x80000001u < 0x7f800000u);
+}
+
+// 0 for both zeros and for NaN, as PyTorch.
+fn sign_f32(x: f32) -> f32 {
+    let one = bitcast<f32>((bitcast<u32>(x) & 0x80000000u) | 0x3f800000u);
+    return select(0.0, one, magnitude(x) - 1u < 0x7f800000u);
+}
+
+fn copysign_f32(x: f32, y: f32) -> f32 {
+    return bitcast<f32>(magnitude(x) | (bitcast<u32>(y) & 0x80000000u));
+}
+
+fn abs_f32(x: f32) -> f32 { return bitcast<f32>(magnitude(x)); }
+fn neg_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u); }
+
+fn nextafter_f32(x: f32, y: f32) -> f32 {
+    let from = order_f32(x);
+    let to = order_f32(y);
+    let next = from + select(-1, 1, to > from);
+    let bits = select(bitcast<u32>(next), bitcast<u32>(-next) | 0x80000000u, next < 0);
+    // leaving -1 subnormal upwards ends at -0
+    let signed = select(bits, 0x80000000u, next == 0 && signbit_f32(x));
+    let moved = select(bitcast<f32>(signed), y, from == to);
+    return select(select(moved, y, is_nan_f32(y)), x, is_nan_f32(x));
+}
+
+// The integer of a subnormal's bits is a normal float: an adapter cannot flush it.
+fn is_subnormal_bits(bits: u32) -> bool { return bits - 1u < 0x007fffffu; }
+
+fn sqrt_f32(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    let tiny = is_subnormal_bits(bits);
+    let root = sqrt(select(x, f32(bits << 1u), tiny));
+    return root * select(1.0, 2.646978e-23, tiny);  // 2^-75
+}
+
+fn rsqrt_f32(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    let tiny = is_subnormal_bits(bits);
+    let root = inverseSqrt(select(x, f32(bits << 1u), tiny));
+    let result = root * select(1.0, 3.777893186295716e22, tiny);  // 2^75
+    return select(result, float_of(bits | 0x7f800000u), (bits << 1u) == 0u);
+}
+
+fn square_f32(x: f32) -> f32 { return x * x; }
+fn frac_f32(x: f32) -> f32 { return x - trunc(x); }
+
+// The upper 12 bits of a float: the product of two such is exact.
+fn upper_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
+
+// Remainder of the magnitudes as if in unlimited precision, eight bits of the quotient at a time.
+fn fmod_f32(x: f32, y: f32) -> f32 {
+    let a = magnitude(x);
+    let b = magnitude(y);
+    if (b == 0u || b > 0x7f800000u || a >= 0x7f800000u) { return float_of(0x7fc00000u); }
+    if (a < b) { return x; }
+    let ea = max(a >> 23u, 1u);
+    let eb = max(b >> 23u, 1u);
+    let mb = (b & 0x7fffffu) | select(0u, 0x800000u, b >= 0x800000u);
+    var rest = (a & 0x7fffffu) | select(0u, 0x800000u, a >= 0x800000u);
+    rest = rest % mb;
+    for (var left = ea - eb; left > 0u && rest != 0u;) {
+        let step = min(left, 8u);
+        rest = (rest << step) % mb;
+        left = left - step;
+    }
+    return bitcast<f32>(float_bits(rest, eb) | (bitcast<u32>(x) & 0x80000000u));
+}
+
+// Bits of mantissa * 2^(exponent - 150), for a mantissa below 2^24; exact.
+fn float_bits(mantissa: u32, exponent: u32) -> u32 {
+    if (mantissa == 0u) { return 0u; }
+    let shift = min(countLeadingZeros(mantissa) - 8u, exponent - 1u);
+    let m = mantissa << shift;
+    return select(m, (m & 0x7fffffu) | ((exponent - shift) << 23u), m >= 0x800000u);
+}
+
+// Python's remainder: the sign of the divisor.
+fn floor_mod_f32(x: f32, y: f32) -> f32 {
+    let rest = fmod_f32(x, y);
+    let other_side = magnitude(rest) != 0u && signbit_f32(rest) != signbit_f32(y);
+    return select(rest, rest + y, other_side && !is_nan_f32(rest));
+}
+
+fn floor_div_f32(x: f32, y: f32) -> f32 {
+    let rest = fmod_f32(x, y);
+    let other_side = magnitude(rest) != 0u && signbit_f32(rest) != signbit_f32(y);
+    let quotient = div_f32(x - rest, y) - select(0.0, 1.0, other_side);
+    let whole = floor(quotient);
+    let rounded = whole + select(0.0, 1.0, quotient - whole > 0.5);
+    let zero = bitcast<f32>((bitcast<u32>(x) ^ bitcast<u32>(y)) & 0x80000000u);
+    let result = select(rounded, zero, magnitude(quotient) == 0u);
+    return select(select(result, rest, is_nan_f32(rest)), x / y, magnitude(y) == 0u);
+}
+
+fn trunc_div_f32(x: f32, y: f32) -> f32 { return trunc(div_f32(x, y)); }
+
+fn div_f32(x: f32, y: f32) -> f32 { return x / y; }
+fn reciprocal_f32(x: f32) -> f32 { return 1.0 / x; }
+
+fn hypot_f32(x: f32, y: f32) -> f32 {
+    let a = bitcast<f32>(max(magnitude(x), magnitude(y)));
+    let b = bitcast<f32>(min(magnitude(x), magnitude(y)));
+    let ratio = select(b / a, 0.0, magnitude(a) == 0u);
+    let result = a * sqrt(1.0 + ratio * ratio);
+    return select(result, float_of(0x7f800000u), is_inf_f32(x) || is_inf_f32(y));
+}
+
+// As x86: what does not fit, and NaN, becomes the smallest integer.
+fn to_i32_f32(x: f32) -> i32 {
+    let fits = magnitude(x) < 0x4f000000u;  // 2^31
+    return select(-2147483647 - 1, i32(select(0.0, x, fits)), fits);
+}

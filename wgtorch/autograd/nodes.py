@@ -1,0 +1,133 @@
+"""The forms of Node that are no op: a move, a copy, a write into a view, a view of what was written.
+
+After a recorded write every view of the written memory has another past. It is worked out when
+somebody asks (`refresh`); `Storage.writes` against a view's `_seen` says whether it must be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtorch.autograd.node import Node, leaf_of
+from wgtorch.autograd.region import Region
+
+
+def past_of(tensor: Any) -> Node:
+    """Where gradients for a tensor that wants one go."""
+    if tensor.storage.writes:
+        refresh(tensor)
+    return tensor.past or leaf_of(tensor)
+
+
+def refresh(tensor: Any) -> bool:
+    """Brings a view's past up to date with writes to its base; whether it wants a gradient."""
+    base, writes = tensor._base, tensor.storage.writes
+    if base is not None and tensor._seen != writes:
+        tensor._seen = writes
+        if base._wants and base.storage is tensor.storage:
+            tensor.past, tensor._wants, tensor.output_nr = AsStrided(base, tensor), True, 0
+    return tensor._wants
+
+
+class Moved(Node):
+    """Where a tensor changed device; the gradient travels back."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, source: Any):
+        super().__init__(*edge_from(source))
+        self.device = source.device
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
+        return [grad if grad is None else grad.to(self.device)]
+
+    def name(self) -> str:
+        return "ToCopyBackward0"
+
+
+class Copied(Node):
+    """The values of another tensor, as a variable of its own."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Any):
+        super().__init__(*edge_from(source))
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
+        return [grad]
+
+    def name(self) -> str:
+        return "CopyBackwards"
+
+
+class Overwritten(Node):
+    """A tensor all of whose elements were replaced by constants: the old ones have no say."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Any):
+        super().__init__(*edge_from(source))
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
+        return [grad if grad is None else grad.new_zeros(grad.layout.shape)]
+
+    def name(self) -> str:
+        return "CopyBackwards"
+
+
+class AsStrided(Node):
+    """A view of a base that was written after the view was made."""
+
+    __slots__ = ("region",)
+
+    def __init__(self, base: Any, view: Any):
+        _, dtype, parents, numbers = edge_from(base)
+        super().__init__(view.layout.shape, dtype, parents, numbers)
+        self.region = Region(base.layout, view.layout)
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
+        return [grad if grad is None else self.region.spread(grad)]
+
+    def name(self) -> str:
+        return "AsStridedBackward0"
+
+
+class CopySlices(Node):
+    """A base into a view of which something was written.
+
+    What was written gets the gradient there; the base as it was gets the rest.
+    """
+
+    __slots__ = ("keeps", "region")
+
+    def __init__(self, base: Any, view: Any, source: Any):
+        parents: list[Node] = []
+        numbers: list[int] = []
+        self.keeps = base._wants  # whether the first parent is the base as it was
+        for tensor in (base, source):
+            if tensor._wants:
+                parents.append(past_of(tensor))
+                numbers.append(tensor.output_nr)
+        facts = base.layout.shape, base.storage.value.dtype
+        super().__init__(*facts, parents, tuple(numbers) if any(numbers) else None)
+        self.region = Region(base.layout, view.layout)
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
+        if grad is None:
+            return [None] * len(self.parents)
+        parts = [self.region.cleared] if self.keeps else []
+        if len(self.parents) > len(parts):
+            parts.append(self.region.taken)
+        wanted = wanted or [True] * len(parts)
+        return [part(grad) if want else None for part, want in zip(parts, wanted, strict=True)]
+
+    def edges(self) -> list[tuple[Node | None, int]]:
+        known = super().edges()
+        return known if self.keeps else [(None, 0), *known]
+
+
+def edge_from(tensor: Any) -> tuple:
+    """(shape, dtype, parents, numbers) of a node that stands on one tensor."""
+    parent, number = past_of(tensor), tensor.output_nr
+    facts = tensor.layout.shape, tensor.storage.value.dtype
+    return *facts, [parent], (number,) if number else None

@@ -1,0 +1,74 @@
+"""The contract a backend signs, and the register of those that have.
+
+One method per *kind* of op, so a new op needs no new method and a new backend only these ten.
+Shapes and dtypes are settled before: a backend is told where its result goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from wgtorch.device import Device
+from wgtorch.dtype import DType
+from wgtorch.layout import Layout
+from wgtorch.op import Reduction, Structured, TypedOp
+from wgtorch.storage import Storage, Value, View
+
+Attrs = dict[str, Any]
+
+
+class Backend(Protocol):
+    device: Device
+
+    def upload(self, array: np.ndarray, dtype: DType) -> Value:
+        """A Value of its own with the elements of `array`, row by row."""
+
+    def download(self, view: View) -> np.ndarray:
+        """The view's elements as numpy; waits for them. The cpu shares its memory."""
+
+    def send(self, value: Value, to: Backend) -> Value: ...
+
+    def elementwise(
+        self, typed: TypedOp, args: tuple[View | float, ...], attrs: Attrs, out: Layout
+    ) -> Value: ...
+
+    def source(self, view: View) -> Any:
+        """What a reduction reads of a view, holding no more of it than that."""
+
+    def reduction(
+        self, op: Reduction, source: Any, dims: tuple[int, ...], out: Layout, compute: DType
+    ) -> Value: ...
+
+    def structured(
+        self, op: Structured, args: tuple, attrs: Attrs, outs: tuple[Layout, ...],
+        dtypes: tuple[DType, ...],
+    ) -> tuple[Value, ...]: ...  # fmt: skip
+
+    def assign(self, storage: Storage, layout: Layout, source: View) -> None:
+        """Puts a Value into `storage` that has `source` where `layout` points.
+
+        `source` has the layout's shape and the storage's dtype and device.
+        """
+
+    def synchronize(self) -> None: ...
+
+    def explain(self, view: View) -> str: ...
+
+
+_factories: dict[str, Callable[[Device], Backend]] = {}
+
+
+def register(kind: str, factory: Callable[[Device], Backend]) -> None:
+    """Makes `device(kind)` exist; `factory` runs when it is first used."""
+    _factories[kind] = factory
+    if kind not in Device.types:
+        Device.types.append(kind)
+
+
+def backend(device: Device) -> Backend:
+    if device.backend is None:
+        device.backend = _factories[device.type](device)
+    return device.backend

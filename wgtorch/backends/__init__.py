@@ -1,0 +1,27 @@
+"""Backends by device type. Each is imported only when its device is first used."""
+
+from wgtorch.backend import Backend, register
+from wgtorch.device import Device
+
+
+def _cpu(device: Device) -> Backend:
+    from wgtorch.backends.cpu import CPU
+
+    return CPU(device)
+
+
+def _webgpu(device: Device) -> Backend:
+    from wgtorch.backends.webgpu.backend import WebGPU
+
+    return WebGPU(device)
+
+
+def _meta(device: Device) -> Backend:
+    from wgtorch.backends.meta import Meta
+
+    return Meta(device)
+
+
+register("cpu", _cpu)
+register("webgpu", _webgpu)
+register("meta", _meta)

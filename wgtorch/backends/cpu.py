@@ -1,0 +1,152 @@
+"""The reference backend: runs each op's own numpy definition, eagerly.
+
+Half types are computed in float32 and rounded after each op, as PyTorch does.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from wgtorch.device import Device
+from wgtorch.dtype import DType, bfloat16, float16, float32
+from wgtorch.op import Table
+from wgtorch.storage import Storage, Value, View
+
+WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
+
+
+class CPU:
+    def __init__(self, device: Device):
+        self.device = device
+        self.kinds = Table(lambda typed: [WIDE.get(d, d.np) for d in typed.operands])
+
+    def upload(self, array, dtype):
+        flat = np.array(array, dtype=dtype.np, order="C").reshape(-1)
+        return Value(self.device, dtype, flat.size, flat)
+
+    def adopt(self, array: np.ndarray, dtype: DType) -> Value:
+        """A Value on the caller's own memory: flat, contiguous."""
+        return Value(self.device, dtype, array.size, array)
+
+    def download(self, view):
+        value = view.storage.value
+        flat = value.buffer if value.promise is None else self._arrive(value)
+        return seen(flat, view.layout, view.is_whole)
+
+    def send(self, value, to):
+        there = value.promise and value.promise.back(to)
+        return there or to.upload(self._elements(value), value.dtype)
+
+    def elementwise(self, typed, args, attrs, out):
+        op, arrays = typed.op, []
+        for arg, kind in zip(args, self.kinds[typed], strict=True):
+            if isinstance(arg, View):
+                array = self.download(arg)
+                arrays.append(array if array.dtype is kind else array.astype(kind))
+            else:
+                arrays.append(number(arg, kind))
+        with np.errstate(all="ignore"):
+            result = op.reference(*arrays, **attrs)
+        return self._made(result, typed.dtype, out)
+
+    def source(self, view):
+        return self.download(view)
+
+    def reduction(self, op, source, dims, out, compute):
+        kind = WIDE.get(compute, compute.np)
+        array = source if op.arg or source.dtype is kind else source.astype(kind)
+        if op.arg and source.dtype in WIDE_NUMPY:
+            array = source.astype(np.float32)
+        dtype = op.out_dtype(compute) if not op.arg else op.out_dtype(float32)
+        with np.errstate(all="ignore"):
+            result = op.reference(array, dims)
+        return self._made(result, dtype, out)
+
+    def structured(self, op, args, attrs, outs, dtypes):
+        arrays = [self._array(a) for a in args]
+        with np.errstate(all="ignore"):
+            results = op.invoke(arrays, attrs)
+        results = results if op.outputs else (results,)
+        made = zip(results, dtypes, outs, strict=True)
+        return tuple([self._made(result, dtype, out) for result, dtype, out in made])
+
+    def assign(self, storage, layout, source):
+        whole = layout.is_plain and layout.numel == storage.value.numel
+        if whole and not storage.shared and source.is_whole:
+            storage.value = source.storage.value
+            return
+        array = self.download(source)
+        if not whole or storage.shared:
+            self._detach(storage)
+            array = array.copy() if np.shares_memory(array, storage.value.buffer) else array
+            seen(storage.value.buffer, layout, whole)[...] = array
+        else:
+            storage.value = self.upload(array, source.dtype)
+
+    def synchronize(self):
+        pass
+
+    def explain(self, view):
+        return "the cpu computes at once; there is nothing to explain"
+
+    def _array(self, arg):
+        if arg is None:
+            return None
+        if isinstance(arg, tuple):
+            return tuple([self._array(a) for a in arg])
+        array = self.download(arg)
+        return array.astype(np.float32) if array.dtype in WIDE_NUMPY else array
+
+    def _made(self, result, dtype, out):
+        if result.shape != out.shape:
+            result = np.broadcast_to(result, out.shape)
+        flat = np.ascontiguousarray(result, dtype.np).reshape(-1)
+        if flat.base is not None and not (flat.base is result and result.flags.owndata):
+            flat = flat.copy()  # a reference may answer with a view of its input
+        return Value(self.device, dtype, flat.size, flat)
+
+    def _detach(self, storage: Storage) -> None:
+        """Whoever else holds the Value gets a copy; the memory stays with the storage."""
+        value = storage.value
+        self._elements(value)
+        if sys.getrefcount(value) > ALONE:
+            storage.value = Value(self.device, value.dtype, value.numel, value.buffer)
+            value.buffer = value.buffer.copy()
+
+    def _elements(self, value: Value) -> np.ndarray:
+        return value.buffer if value.promise is None else self._arrive(value)
+
+    def _arrive(self, value: Value) -> np.ndarray:
+        """What was on its way from another device is here."""
+        flat = value.promise.array().view(value.dtype.np)[: value.numel]
+        value.buffer, value.promise = flat, None
+        return flat
+
+
+WIDE_NUMPY = frozenset((float16.np, bfloat16.np))
+
+
+def _references_of_a_value_held_once() -> int:
+    storage = Storage(Value(None, float32, 0, None))  # type: ignore[arg-type]
+    value = storage.value
+    return sys.getrefcount(value)
+
+
+ALONE = _references_of_a_value_held_once()
+
+
+def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:
+    if whole:
+        return flat.reshape(layout.shape)
+    size = flat.itemsize
+    strides = [stride * size for stride in layout.strides]
+    return np.ndarray(layout.shape, flat.dtype, flat, layout.offset * size, strides)
+
+
+def number(value: float, kind: np.dtype):
+    """A Python number as an operand; integers wrap as they do on a GPU."""
+    if kind.kind in "iu" and not isinstance(value, float):
+        return np.array(int(value) & ((1 << 8 * kind.itemsize) - 1), f"u{kind.itemsize}").view(kind)[()]
+    return kind.type(value)

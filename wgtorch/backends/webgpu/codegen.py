@@ -1,0 +1,317 @@
+"""Programs as WGSL. Pure text in, text out; it runs once per structure, never per launch.
+
+Each op becomes a named function, and a chain of ops one function `lane` over numbers, so a kernel
+reads like the Python that caused it. The text depends only on structure (ops, dtypes, forms of
+layouts); sizes, strides and scalars are fields of `launch`, which every kernel declares an
+immediate (pipelines.py may make it a uniform).
+"""
+
+from __future__ import annotations
+
+from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu.fusion import Load, Program, Promise
+from wgtorch.backends.webgpu.packing import (
+    ROUNDED, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
+    write_quad,
+)  # fmt: skip
+from wgtorch.backends.webgpu.spelling import constant, converted, spelled
+from wgtorch.dtype import DType, bool_
+from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
+from wgtorch.op import Reduction, TypedOp
+
+LAUNCH = "var<immediate> launch: Launch;"
+
+
+class Writer:
+    """Collects the declarations of one kernel."""
+
+    def __init__(self, dialect: Dialect, *fields: str):
+        self.dialect = dialect
+        self.fields = dict.fromkeys(fields, "u32")
+        self.lines: dict[str, None] = {}  # an ordered set: each helper is declared once
+        self.slots = 0
+
+    def declare(self, line: str) -> None:
+        self.lines[line] = None
+
+    def number(self, kind: str = "u32") -> str:
+        """A run-time number; returns the WGSL that reads it. 64-bit ones travel as two words."""
+        name = f"n{len(self.fields)}"
+        if kind in ("i64", "f64"):
+            self.fields[f"{name}_{kind}_low"] = self.fields[f"{name}_{kind}_high"] = "u32"
+            return f"vec2<u32>(launch.{name}_{kind}_low, launch.{name}_{kind}_high)"
+        self.fields[name] = kind
+        return f"launch.{name}"
+
+    def bind(self, kind: str, access: str, name: str = "") -> str:
+        name = name or f"b{self.slots}"
+        place = f"@group(0) @binding({self.slots})"
+        self.declare(f"{place} var<storage, {access}> {name}: array<{kind}>;")
+        self.slots += 1
+        return name
+
+    def text(self, tail: str) -> str:
+        body = "\n".join([*self.lines, "", tail])
+        return declare_launch(self.fields) + library.needed(body) + body
+
+
+def declare_launch(fields: dict[str, str]) -> str:
+    listed = ", ".join(f"{name}: {kind}" for name, kind in fields.items())
+    return f"struct Launch {{ {listed} }}\n{LAUNCH}\n"
+
+
+# Where element i sits
+
+
+def place_function(writer: Writer, name: str, form: int) -> list[str]:
+    """Declares `name(i)`, the place of element i in a strided layout; its numbers (see Layout)."""
+    numbers = [writer.number()]
+    terms = [numbers[0]]
+    for _ in range(form - STRIDED):
+        step, size, stride = axis = [writer.number() for _ in range(3)]
+        numbers += axis
+        terms.append(f"i / {step} % {size} * {stride}")
+    writer.declare(f"fn {name}(i: u32) -> u32 {{ return {' + '.join(terms)}; }}")
+    return numbers
+
+
+def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[str]]:
+    """(statements, the four elements) of the quad `q`, whose first element is number `i`."""
+    dtype, form, fours = load.dtype, load.form, load.fours
+    single = element_type(dtype, writer.dialect)
+    if form == PLAIN or fours == "quad":
+        name = writer.bind(quad_type(dtype, writer.dialect), "read")
+        quad = "q"
+        if form == OFFSET:
+            quad = f"({writer.number()} / 4u + q)"
+        elif form:
+            place_function(writer, f"place{index}", form)
+            quad = f"(place{index}(i) / 4u)"
+        return read_quad(dtype, name, quad, f"q{index}")
+    name = writer.bind(single, "read")
+    if form == OFFSET:
+        offset = writer.number()
+        return [], [read_one(dtype, name, f"{offset} + i + {k}u") for k in range(4)]
+    if form == SINGLE or fours == "same":
+        place = writer.number() if form == SINGLE else f"place{index}(i)"
+        if form != SINGLE:
+            place_function(writer, f"place{index}", form)
+        kept = [f"let p{index} = {place};", f"let e{index} = {read_one(dtype, name, f'p{index}')};"]
+        return kept, [f"e{index}"] * 4
+    numbers = place_function(writer, f"place{index}", form)
+    if fours == "step":
+        places = [f"p{index} + {k}u * {numbers[-1]}" for k in range(4)]
+        return [f"let p{index} = place{index}(i);"], [read_one(dtype, name, p) for p in places]
+    kept = [f"let p{index}{k} = place{index}(i + {k}u);" for k in range(4)]
+    return kept, [read_one(dtype, name, f"p{index}{k}") for k in range(4)]
+
+
+def load_one(writer: Writer, index: int, load: Load) -> tuple[list[str], str]:
+    """(statements, element `i`)."""
+    name = writer.bind(element_type(load.dtype, writer.dialect), "read")
+    place = "i"
+    if load.form == OFFSET:
+        place = f"{writer.number()} + i"
+    elif load.form == SINGLE:
+        place = writer.number()
+    elif load.form:
+        place_function(writer, f"place{index}", load.form)
+        place = f"place{index}(i)"
+    kept = [f"let p{index} = {place};"]
+    return kept, read_one(load.dtype, name, f"p{index}")
+
+
+# What is computed of one element
+
+
+def lane_function(writer: Writer, program: Program, results: list) -> str:
+    """Declares `lane`: from the loaded elements to `results`. Returns the type it answers with."""
+    dialect = writer.dialect
+    params = ", ".join(
+        f"x{n}: {dialect.type_of(load.dtype)}" for n, load in enumerate(program.loads)
+    )
+    body = [
+        f"let v{n} = {call(writer, program, step)};" for n, step in enumerate(program.steps)
+    ]
+    names = [name_of(program, r) for r in results]
+    kinds = [dialect.type_of(r.dtype) for r in results]
+    if len(results) == 1:
+        kind, answer = kinds[0], names[0]
+    else:
+        kind = "Results"
+        members = ", ".join(f"r{n}: {k}" for n, k in enumerate(kinds))
+        writer.declare(f"struct Results {{ {members} }}")
+        answer = f"Results({', '.join(names)})"
+    lines = "\n    ".join([*body, f"return {answer};"])
+    writer.declare(f"fn lane({params}) -> {kind} {{\n    {lines}\n}}")
+    return kind
+
+
+def call(writer: Writer, program: Program, step: Promise) -> str:
+    """A call of the op as a WGSL function, declaring that function on first use."""
+    typed = step.typed
+    dtypes = typed.operands + [typed.compute] * len(step.attrs)
+    args = [*step.args, *step.attrs.values()]
+    values = [value_of(writer, program, a, d) for a, d in zip(args, dtypes, strict=True)]
+    return f"{op_function(writer, typed)}({', '.join(values)})"
+
+
+def op_function(writer: Writer, typed: TypedOp) -> str:
+    op, dialect = typed.op, writer.dialect
+    name = f"{op.name}_{typed.compute.name}"
+    kinds = typed.operands + [typed.compute] * len(op.attrs)
+    names = [*op.inputs, *op.attrs]
+    params = ", ".join(f"{n}: {computed(k, dialect)}" for n, k in zip(names, kinds, strict=True))
+    expression = op.expression(typed.compute)
+    if typed.compute is bool_:
+        said = spelled(expression, BOOL_AS, dialect)
+        said = said if op.result == "bool" else f"({said}) != 0"
+    else:
+        said = spelled(expression, typed.compute, dialect)
+    if typed.dtype in ROUNDED and op.result != "bool":
+        said = ROUNDED[typed.dtype].format(said)
+    kind = dialect.type_of(typed.dtype)
+    writer.declare(f"fn {name}({params}) -> {kind} {{ return {said}; }}")
+    return name
+
+
+BOOL_AS = DType("bool as i32", "int32", "i32", "integer", "Bool")  # what bools are computed in
+
+
+def computed(dtype: DType, dialect: Dialect) -> str:
+    return dialect.type_of(dtype)
+
+
+def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
+    """An operand as its op wants it."""
+    dialect = writer.dialect
+    if not isinstance(arg, Promise | Load):
+        return scalar(writer, dtype)
+    return converted(name_of(program, arg), arg.dtype, dtype, dialect)
+
+
+def scalar(writer: Writer, dtype: DType) -> str:
+    dialect = writer.dialect
+    if dtype is bool_:
+        return f"({writer.number()} != 0u)"
+    value = writer.number(dtype.wgsl)
+    if dtype.wgsl == "i64" and not dialect.emulates(dtype):
+        return f"i64_of_words({value})"
+    return f"f64_of_words({value})" if dtype.wgsl == "f64" else value
+
+
+def name_of(program: Program, value: Promise | Load) -> str:
+    if isinstance(value, Promise) and value.filled:
+        value = value.filled
+    place = program.place[value]
+    return f"v{place}" if place >= 0 else f"x{-1 - place}"
+
+
+# Whole kernels
+
+
+def elementwise(program: Program, dialect: Dialect) -> str:
+    """Four elements per call of `compute`, stored by whole words."""
+    writer = Writer(dialect, "count")
+    stores = program.stores
+    loads = [load_quad(writer, n, load) for n, load in enumerate(program.loads)]
+    lane_function(writer, program, stores)
+    body = ["let i = q * 4u;"] + [line for lines, _ in loads for line in lines]
+    for k in range(4):
+        body.append(f"let r{k} = lane({', '.join(lanes[k] for _, lanes in loads)});")
+    for n, step in enumerate(stores):
+        name = writer.bind(quad_type(step.dtype, dialect), "read_write")
+        member = f".r{n}" if len(stores) > 1 else ""
+        body += write_quad(step.dtype, name, "q", [f"r{k}{member}" for k in range(4)])
+    writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
+    return writer.text(library.shader("elementwise.wgsl"))
+
+
+def assignment(program: Program, layout: Layout, dtype: DType, dialect: Dialect) -> str:
+    """The root's elements, one per call, put where `layout` points in a buffer that exists."""
+    writer = Writer(dialect, "count")
+    body, values = load_all(writer, program)
+    lane_function(writer, program, [program.root, *program.stores])
+    name = writer.bind(one_writable(dtype, dialect), "read_write")
+    place = "i"
+    if layout.form == OFFSET:
+        place = f"{writer.number()} + i"
+    elif layout.form == SINGLE:
+        place = writer.number()
+    elif layout.form:
+        place_function(writer, "target_place", layout.form)
+        place = "target_place(i)"
+    body.append(f"let r = lane({', '.join(values)});")
+    member = ".r0" if program.stores else ""
+    body += [f"let place = {place};", *write_one(dtype, name, "place", f"r{member}")]
+    for n, step in enumerate(program.stores, 1):
+        store = writer.bind(element_type(step.dtype, dialect), "read_write")
+        body += write_one(step.dtype, store, "i", f"r.r{n}")
+    writer.declare("fn compute(i: u32) {\n    " + "\n    ".join(body) + "\n}")
+    return writer.text(library.shader("elementwise.wgsl"))
+
+
+def load_all(writer: Writer, program: Program) -> tuple[list[str], list[str]]:
+    loads = [load_one(writer, n, load) for n, load in enumerate(program.loads)]
+    return [line for lines, _ in loads for line in lines], [value for _, value in loads]
+
+
+def reduction(op: Reduction, program: Program, compute: DType, dialect: Dialect, file: str) -> str:
+    """A reduction whose elements are computed on the way in."""
+    writer = Writer(dialect, *library.head(file)["launch"].split())
+    body, values = load_all(writer, program)
+    root = program.root
+    out = op.out_dtype(root.dtype)
+    kind = dialect.type_of(compute)
+    writer.declare(f"alias A = {kind};")
+    suited = BOOL_AS if compute is bool_ else compute
+    identity = spelled_identity(op.identity, compute, dialect)
+    writer.declare(f"fn identity() -> A {{ return {identity}; }}")
+    lane_function(writer, program, [root, *program.stores])
+    body.append(f"let r = lane({', '.join(values)});")
+    for n, step in enumerate(program.stores, 1):
+        store = writer.bind(element_type(step.dtype, dialect), "read_write")
+        body += write_one(step.dtype, store, "i", f"r.r{n}")
+    member = "r.r0" if program.stores else "r"
+    body.append(f"return {converted(member, root.dtype, compute, dialect)};")
+    writer.declare("fn element(i: u32) -> A {\n    " + "\n    ".join(body) + "\n}")
+    said = op.combine if compute is bool_ else spelled(op.combine, suited, dialect)
+    writer.declare(f"fn combine(a: A, b: A) -> {'bool' if op.arg else 'A'} {{ return {said}; }}")
+    name = writer.bind(one_writable(out, dialect), "read_write")
+    result = from_index("a", dialect) if op.arg else converted("a", compute, out, dialect)
+    lines = "\n    ".join(write_one(out, name, "row", result))
+    writer.declare(f"fn finish(row: u32, a: {'u32' if op.arg else 'A'}) {{\n    {lines}\n}}")
+    return writer.text(library.shader(file))
+
+
+def from_index(index: str, dialect: Dialect) -> str:
+    """A u32 as int64."""
+    return f"i64({index})" if dialect.int64 else f"vec2<u32>({index}, 0u)"
+
+
+def spelled_identity(identity: str, compute: DType, dialect: Dialect) -> str:
+    """"0", "lowest", "highest" ... as a constant of the compute type."""
+    if identity in ("lowest", "highest"):
+        return extreme(compute, identity == "highest", dialect)
+    if dialect.emulates(compute):
+        return constant(int(identity))
+    return identity if compute is bool_ else f"{dialect.type_of(compute)}({identity})"
+
+
+def extreme(compute: DType, highest: bool, dialect: Dialect) -> str:
+    if compute.is_floating_point:
+        bits = "0x7f800000u" if highest else "0xff800000u"
+        infinity = f"bitcast<f32>({bits} | (launch.cols & 0u))"  # WGSL has no such constant
+        return infinity if compute.wgsl == "f32" else f"f64({infinity})"
+    if compute.kind == "b":
+        return "true" if highest else "false"
+    bits = 8 * compute.itemsize
+    if compute.kind == "u":
+        value = (1 << bits) - 1 if highest else 0
+    else:
+        value = (1 << bits - 1) - 1 if highest else -(1 << bits - 1)
+    if dialect.emulates(compute):
+        return constant(value)
+    if compute.wgsl == "i64":
+        return f"{value}li" if value > -(1 << 63) else f"({value + 1}li - 1li)"
+    return f"{value}" if value > -(1 << 31) else "(-2147483647 - 1)"

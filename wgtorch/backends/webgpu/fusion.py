@@ -1,0 +1,147 @@
+"""Which elementwise ops run together. Pure bookkeeping: nothing here touches a GPU.
+
+An elementwise op on the GPU only makes a `Promise`. When somebody needs the value, the promise
+and every unfulfilled promise under it become one `Program`, hence one kernel. An intermediate
+is stored on the way exactly when its Value is still alive.
+
+A Program knows its own structure as a flat `key` (ops, which operand is which, forms of layouts,
+what is stored), so a compiled kernel is found without writing its text again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from operator import attrgetter
+from typing import Any
+
+from wgtorch.config import DEBUG, trace
+from wgtorch.dtype import DType
+from wgtorch.layout import OFFSET, SINGLE, Layout
+from wgtorch.op import TypedOp
+from wgtorch.storage import Value
+
+next_age = count().__next__
+by_age = attrgetter("age")
+
+
+class Load:
+    """An element of a filled buffer."""
+
+    __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "numbers")
+
+    def __init__(self, buffer: Any, layout: Layout, dtype: DType):
+        self.buffer, self.dtype = buffer, dtype
+        self.layout = layout  # broadcast to the program's shape
+        self.form, self.numbers, self.fours = 0, (), ""
+        self.kind: Any = dtype  # what a kernel's text must know
+        if not layout.is_plain:
+            self.form, self.numbers = layout.form, layout.numbers
+            if self.form == OFFSET:
+                self.fours = "" if layout.offset % 4 else "quad"
+            elif self.form > SINGLE:
+                self.fours = layout.by_fours
+            self.kind = (dtype, self.form, self.fours)
+
+
+class Promise:
+    """The element `op` would compute."""
+
+    __slots__ = ("age", "args", "attrs", "dtype", "filled", "layout", "size", "target", "typed")
+
+    def __init__(
+        self,
+        typed: TypedOp,
+        args: tuple[Promise | Load | float, ...],
+        attrs: dict[str, float],
+        layout: Layout,
+        target: Callable[[], Value | None] = lambda: None,
+        size: int = 1,
+    ):
+        self.typed, self.args, self.attrs, self.layout = typed, args, attrs, layout
+        self.dtype = typed.dtype
+        self.target = target  # weak: who waits for the result
+        self.size = size  # ops that fulfilling this would fuse (shared ones counted again)
+        self.age = next_age()  # a promise is always younger than its operands
+        self.filled: Load | None = None
+
+    def keep(self, load: Load) -> None:
+        """It is stored now; its operands may go."""
+        self.filled, self.args, self.size = load, (), 0
+
+
+class Program:
+    """A straight-line list of scalar steps: everything needed to compute `root`."""
+
+    __slots__ = ("key", "load_numbers", "loads", "place", "root", "scalars", "steps", "stores")
+
+    def __init__(self, root: Promise | Load):
+        self.root = root
+        self.steps = steps = waiting(root)  # operands before users
+        self.loads = loads = []
+        self.stores = stores = []
+        self.place = place = {}  # n: step n;  -1 - n: load n
+        key, scalars = [], []
+        for step in steps:
+            key.append(step.typed)
+            for arg in step.args:
+                kind = type(arg)
+                if kind is Promise:
+                    if arg.filled is None:
+                        key.append(place[arg])
+                        continue
+                    arg, kind = arg.filled, Load
+                if kind is Load:
+                    at = place.get(arg)
+                    if at is None:
+                        loads.append(arg)
+                        at = place[arg] = -len(loads)
+                    key.append(at)
+                else:
+                    key.append(kind)
+                    scalars.append(arg)
+            if step.attrs:
+                scalars.extend(step.attrs.values())
+            place[step] = len(place) - len(loads)
+            if step.target() is not None:
+                stores.append(step)
+                key.append("store")
+        if not steps:
+            loads.append(root.filled if type(root) is Promise else root)
+            place[loads[0]] = -1
+        numbers = []
+        for load in loads:
+            key.append(load.kind)
+            if load.form:
+                numbers += load.numbers
+        self.load_numbers, self.scalars = numbers, scalars
+        self.key = tuple(key)  # what the kernel's text depends on
+        if DEBUG >= 3:
+            trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
+
+    @property
+    def numbers(self) -> list[float]:
+        """What the kernel reads at run time: of the loads, then of the steps."""
+        return self.load_numbers + self.scalars
+
+    @property
+    def title(self) -> str:
+        return "+".join(step.typed.op.name for step in self.steps) or "load"
+
+
+def waiting(root: Promise | Load) -> list[Promise]:
+    """The promises that `root` stands on and itself, oldest first."""
+    if type(root) is Load or root.filled is not None:
+        return []
+    steps, seen = [root], None
+    for step in steps:  # grows as it is walked
+        for arg in step.args:
+            if type(arg) is Promise and arg.filled is None:
+                if seen is None:
+                    seen = {root}
+                if arg not in seen:
+                    seen.add(arg)
+                    steps.append(arg)
+    if seen is not None:
+        steps.sort(key=by_age)
+    return steps

@@ -1,0 +1,27 @@
+"""The device itself: an adapter's best features, its pool, its kernels and its queue."""
+
+from __future__ import annotations
+
+from wgtorch.backends.webgpu import adapter
+from wgtorch.backends.webgpu.packing import Dialect
+from wgtorch.backends.webgpu.pipelines import Pipelines
+from wgtorch.backends.webgpu.pool import Pool
+from wgtorch.backends.webgpu.queue import Queue
+from wgtorch.config import PUBLIC_API
+
+
+class GPU:
+    def __init__(self, index: int = 0):
+        self.device, self.traits = adapter.open_device(index)
+        self.dialect = Dialect(int64=self.traits.int64, f64=self.traits.f64)
+        self.most_buffers = self.traits.most_buffers
+        self.pool = Pool(self.device)
+        if PUBLIC_API:
+            self.queue, module = Queue(self.device), self.device.create_shader_module
+            immediate_bytes = 0  # wgpu-py 0.32 cannot set them: set_immediates needs a data_size
+        else:
+            from wgtorch.backends.webgpu.native import NativeQueue, trusted_module
+
+            self.queue, module = NativeQueue(self.device), trusted_module(self.device)
+            immediate_bytes = self.traits.immediate_bytes
+        self.pipelines = Pipelines(self.device, module, immediate_bytes)

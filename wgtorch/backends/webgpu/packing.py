@@ -1,0 +1,152 @@
+"""How elements sit in buffers, as WGSL text: how many to a word, how they are read and written.
+
+Buffers hold the bytes that numpy holds. A kernel sees a buffer either as quads (four neighbours
+at once, by whole words) or element by element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wgtorch.dtype import (
+    DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8,
+)  # fmt: skip
+
+LANES = "xyzw"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the adapter's WGSL can say."""
+
+    int64: bool = False
+    f64: bool = False
+
+    def type_of(self, dtype: DType) -> str:
+        """The WGSL type that a dtype is computed in."""
+        return "vec2<u32>" if self.emulates(dtype) else dtype.wgsl
+
+    def suffix(self, dtype: DType) -> str:
+        """What library functions for it are called: `sign_f32`, `sign_i64e`."""
+        return "i64e" if self.emulates(dtype) else dtype.wgsl
+
+    def emulates(self, dtype: DType) -> bool:
+        return dtype is int64 and not self.int64
+
+    def supports(self, dtype: DType) -> bool:
+        return dtype is not float64 or self.f64
+
+
+DECODE = {
+    bool_: "({0} != 0u)",
+    uint8: "i32({0})",
+    int8: "extractBits(bitcast<i32>({0}), 0u, 8u)",
+    int16: "extractBits(bitcast<i32>({0}), 0u, 16u)",
+    float16: "unpack_f16({0}, 0u)",
+    bfloat16: "unpack_bf16({0}, 0u)",
+}
+ENCODE = {
+    bool_: "select(0u, 1u, {0})",
+    uint8: "(bitcast<u32>({0}) & 255u)",
+    int8: "(bitcast<u32>({0}) & 255u)",
+    int16: "(bitcast<u32>({0}) & 65535u)",
+}
+PAIRS = {float16: "pack2_f16", bfloat16: "pack2_bf16"}
+ROUNDED = {  # what makes a result one that the dtype can hold
+    uint8: "wrap_u8({0})", int8: "wrap_i8({0})", int16: "wrap_i16({0})",
+    float16: "round_f16_f32({0})", bfloat16: "round_bf16_f32({0})",
+}  # fmt: skip
+
+
+def per_word(dtype: DType) -> int:
+    """Elements to a 32-bit word; 0 where an element takes two."""
+    return 4 // dtype.itemsize
+
+
+def element_type(dtype: DType, dialect: Dialect) -> str:
+    """Of a buffer seen element by element; packed ones are words."""
+    if dtype in (int32, float32):
+        return dtype.wgsl
+    if dtype.itemsize == 8:
+        return dialect.type_of(dtype)
+    return "u32"
+
+
+def quad_type(dtype: DType, dialect: Dialect) -> str:
+    """Of a buffer seen by fours; element by element where that is no gain."""
+    words = dtype.itemsize
+    if words == 8:
+        return dialect.type_of(dtype)
+    kind = element_type(dtype, dialect)
+    return kind if words == 1 else f"vec{words}<{kind}>"
+
+
+def read_one(dtype: DType, name: str, place: str) -> str:
+    """WGSL for the element at `place` (an expression without side effects)."""
+    many = per_word(dtype)
+    if many <= 1:
+        return f"{name}[{place}]"
+    bits = 32 // many
+    shift = f"{bits}u * (({place}) % {many}u)"
+    word = f"({name}[({place}) / {many}u] >> ({shift}))"
+    return decoded(dtype, f"({word} & {(1 << bits) - 1}u)")
+
+
+def decoded(dtype: DType, bits: str) -> str:
+    return DECODE[dtype].format(bits)
+
+
+def read_quad(dtype: DType, name: str, quad: str, local: str) -> tuple[list[str], list[str]]:
+    """(statements, the four elements) of quad number `quad`; `local` names a variable."""
+    if dtype.itemsize == 8:
+        return [], [f"{name}[{quad} * 4u + {k}u]" for k in range(4)]
+    fetch = [f"let {local} = {name}[{quad}];"]
+    if dtype.itemsize == 4:
+        return fetch, [f"{local}.{lane}" for lane in LANES]
+    if dtype.itemsize == 2:
+        halves = [f"({local}.{c} {how})" for c in "xy" for how in ("& 65535u", ">> 16u")]
+        return fetch, [decoded(dtype, half) for half in halves]
+    return fetch, [decoded(dtype, f"(({local} >> {8 * k}u) & 255u)") for k in range(4)]
+
+
+def write_quad(dtype: DType, name: str, quad: str, values: list[str]) -> list[str]:
+    if dtype.itemsize == 8:
+        return [f"{name}[{quad} * 4u + {k}u] = {v};" for k, v in enumerate(values)]
+    if dtype.itemsize == 4:
+        return [f"{name}[{quad}] = vec4<{dtype.wgsl}>({', '.join(values)});"]
+    if dtype in PAIRS:
+        pairs = [f"{PAIRS[dtype]}(vec2<f32>({values[k]}, {values[k + 1]}))" for k in (0, 2)]
+        return [f"{name}[{quad}] = vec2<u32>({', '.join(pairs)});"]
+    bits = [ENCODE[dtype].format(v) for v in values]
+    if dtype.itemsize == 2:
+        pairs = [f"{bits[k]} | ({bits[k + 1]} << 16u)" for k in (0, 2)]
+        return [f"{name}[{quad}] = vec2<u32>({', '.join(pairs)});"]
+    word = " | ".join(f"({b} << {8 * k}u)" for k, b in enumerate(bits))
+    return [f"{name}[{quad}] = {word};"]
+
+
+def encoded(dtype: DType, value: str) -> str:
+    """The bits of a packed element."""
+    if dtype in PAIRS:
+        return f"({PAIRS[dtype]}(vec2<f32>({value}, 0.0)) & 65535u)"
+    return ENCODE[dtype].format(value)
+
+
+def write_one(dtype: DType, name: str, place: str, value: str) -> list[str]:
+    """A packed element shares its word with others: the words are atomic, and only its bits move."""
+    many = per_word(dtype)
+    if many <= 1:
+        return [f"{name}[{place}] = {value};"]
+    bits = 32 // many
+    mask = (1 << bits) - 1
+    return [
+        f"let word = ({place}) / {many}u;",
+        f"let shift = {bits}u * (({place}) % {many}u);",
+        f"atomicAnd(&{name}[word], ~({mask}u << shift));",
+        f"atomicOr(&{name}[word], {encoded(dtype, value)} << shift);",
+    ]
+
+
+def one_writable(dtype: DType, dialect: Dialect) -> str:
+    """The element type of a buffer that `write_one` writes."""
+    return "atomic<u32>" if per_word(dtype) > 1 else element_type(dtype, dialect)

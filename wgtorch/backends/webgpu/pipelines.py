@@ -1,0 +1,122 @@
+"""Compiled kernels. What a kernel binds is read from its text, the only description there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from struct import Struct
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from wgtorch.backends.webgpu.codegen import LAUNCH
+from wgtorch.config import trace
+
+BINDING = re.compile(r"@group\(0\) @binding\(\d+\) var<storage, (read|read_write)>")
+FIELDS = re.compile(r"^struct Launch \{ (.+) \}$", re.M)
+FORMAT = {"u32": "I", "i32": "i", "f32": "f", "i64": "q", "f64": "d", "": ""}  # for struct.pack
+TYPES = {"read": "read-only-storage", "read_write": "storage"}
+
+
+def kind_of(field: str) -> str:
+    """Of a launch field `name: type`; the two words of a 64-bit number count as one."""
+    name, kind = field.split(": ")
+    if name.endswith("_low"):
+        return name.split("_")[-2]
+    return "" if name.endswith("_high") else kind
+
+
+class BindLayout:
+    """What a kernel binds, shared by all that bind the same; keeps the groups made so far."""
+
+    __slots__ = ("groups", "handle", "keep", "pipeline_layout", "ring", "size")
+
+    def __init__(self, handle, pipeline_layout, size: int, ring: bool):
+        self.handle, self.pipeline_layout, self.size = handle, pipeline_layout, size
+        self.ring = ring  # whether the last binding is the ring of numbers
+        self.groups: dict[tuple, Any] = {}  # by blocks
+        self.keep: Any = None  # native.py's prepared descriptor
+
+
+class Kernel:
+    """A pipeline, and how its numbers are packed."""
+
+    __slots__ = ("checks", "format", "handle", "label", "layout", "pack")
+
+    def __init__(self, label: str, handle: wgpu.GPUComputePipeline, layout: BindLayout, format):
+        self.label, self.handle, self.layout, self.format = label, handle, layout, format
+        self.pack: Callable[..., bytes] = Struct(format).pack
+        self.checks = False  # whether it may report an index out of range
+
+    def pack_anyway(self, numbers: tuple[float, ...]) -> bytes:
+        """For numbers that struct refuses: floats for an integer, floats beyond float32."""
+        with np.errstate(over="ignore"):
+            pairs = zip(self.format[1:], numbers, strict=True)
+            fitting = [fitted(f, n) for f, n in pairs]
+        return self.pack(*fitting)
+
+
+def fitted(format: str, number: float) -> float:
+    """A number as near as its format holds it; integers wrap."""
+    if format in "fd":
+        return float(np.float32(number)) if format == "f" else float(number)
+    bits = 64 if format == "q" else 32
+    whole = int(number) & ((1 << bits) - 1)
+    return whole - (1 << bits) if format in "iq" and whole >> bits - 1 else whole
+
+
+class Pipelines:
+    """Kernels by source text."""
+
+    def __init__(self, device: wgpu.GPUDevice, module: Callable, immediate_bytes: int):
+        self.device, self.module = device, module
+        self.immediate_bytes = immediate_bytes  # room for numbers in a pipeline; 0 = none
+        self.cache: dict[str, Kernel] = {}
+        self.layout = cache(self._layout)
+
+    def get(self, source: str, name: str) -> Kernel:
+        if source not in self.cache:
+            trace(4, "wgsl", lambda: f"--- {name}\n{source}")
+            try:
+                self.cache[source] = self._compile(source, name)
+            except wgpu.GPUError as error:
+                lines = enumerate(source.splitlines(), 1)
+                numbered = "\n".join(f"{n:4} {line}" for n, line in lines)
+                raise RuntimeError(f"{name} does not compile: {error}\n{numbered}") from error
+        return self.cache[source]
+
+    def _compile(self, source: str, name: str) -> Kernel:
+        fields = FIELDS.search(source)
+        kinds = [kind_of(field) for field in fields[1].split(", ")] if fields else []
+        format = "<" + "".join(FORMAT[kind] for kind in kinds)
+        access = tuple(BINDING.findall(source))
+        room = 4 * len(kinds) <= self.immediate_bytes
+        immediate, ring = bool(kinds) and room, bool(kinds) and not room
+        if ring:
+            uniform = LAUNCH.replace("immediate", "uniform")
+            source = source.replace(LAUNCH, f"@group(0) @binding({len(access)}) {uniform}")
+        layout = self.layout(access, self.immediate_bytes if immediate else 0, ring)
+        handle = self.device.create_compute_pipeline(
+            label=name,
+            layout=layout.pipeline_layout,
+            compute={"module": self.module(label=name, code=source), "entry_point": "main"},
+        )
+        return Kernel(name, handle, layout, format)
+
+    def _layout(self, access: tuple[str, ...], immediate: int, ring: bool) -> BindLayout:
+        buffers: list[dict[str, Any]] = [{"type": TYPES[a]} for a in access]
+        if ring:
+            buffers.append({"type": "uniform", "has_dynamic_offset": True})
+        stage = wgpu.ShaderStage.COMPUTE
+        handle = self.device.create_bind_group_layout(
+            entries=[
+                {"binding": i, "visibility": stage, "buffer": buffer}
+                for i, buffer in enumerate(buffers)
+            ]
+        )
+        pipeline_layout = self.device.create_pipeline_layout(
+            bind_group_layouts=[handle], **({"immediate_size": immediate} if immediate else {})
+        )
+        return BindLayout(handle, pipeline_layout, len(buffers), ring)

@@ -1,0 +1,89 @@
+"""Expressions of ops as this adapter's WGSL says them.
+
+An expression is written once, over scalars. Here its functions find their variant for a compute
+type, and where WGSL has no such type (64-bit integers on weak adapters) its operators become
+calls too. The expressions are simple enough that Python's own parser reads them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu.packing import Dialect
+from wgtorch.dtype import DType
+
+CALL = re.compile(r"\b([a-z_]\w*)(?=\()")
+EMULATED = {
+    ast.Add: "i64_add", ast.Sub: "i64_sub", ast.Mult: "i64_mul", ast.BitAnd: "i64_and",
+    ast.BitOr: "i64_or", ast.BitXor: "i64_xor", ast.LShift: "i64_shl", ast.RShift: "i64_shr",
+    ast.Eq: "i64_eq", ast.NotEq: "i64_ne", ast.Lt: "i64_lt", ast.LtE: "i64_le", ast.Gt: "i64_gt",
+    ast.GtE: "i64_ge", ast.USub: "i64_neg", ast.Invert: "i64_not",
+}  # fmt: skip
+
+
+@cache
+def spelled(expression: str, compute: DType, dialect: Dialect) -> str:
+    """The WGSL of an op's expression in a compute type."""
+    if dialect.emulates(compute):
+        return emulated(expression)
+    suffix = dialect.suffix(compute)
+    known = library.items()
+
+    def variant(match: re.Match) -> str:
+        name = f"{match[1]}_{suffix}"
+        return name if name in known else match[1]
+
+    return CALL.sub(variant, expression)
+
+
+def emulated(expression: str) -> str:
+    source = expression.replace("&&", " and ").replace("||", " or ")
+    source = re.sub(r"!(?!=)", " not ", source).strip()
+    return _say(ast.parse(source, mode="eval").body)
+
+
+def _say(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Constant(value=value):
+            return constant(int(value))
+        case ast.BinOp(left=left, op=op, right=right):
+            return f"{EMULATED[type(op)]}({_say(left)}, {_say(right)})"
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return f"{EMULATED[type(op)]}({_say(left)}, {_say(right)})"
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return f"!({_say(operand)})"
+        case ast.UnaryOp(op=op, operand=operand):
+            return f"{EMULATED[type(op)]}({_say(operand)})"
+        case ast.BoolOp(op=op, values=values):
+            word = " && " if isinstance(op, ast.And) else " || "
+            return "(" + word.join(_say(v) for v in values) + ")"
+        case ast.Call(func=ast.Name(id=name), args=args):
+            said = ", ".join(_say(a) for a in args)
+            variant = f"{name}_i64e"
+            return f"{variant if variant in library.items() else name}({said})"
+    raise SyntaxError(f"cannot say {ast.unparse(node)!r} of emulated 64-bit integers")
+
+
+def constant(value: int) -> str:
+    return f"vec2<u32>({value & 0xFFFFFFFF}u, {value >> 32 & 0xFFFFFFFF}u)"
+
+
+def converted(value: str, have: DType, want: DType, dialect: Dialect) -> str:
+    """`value` of compute dtype `have` as compute dtype `want`, by PyTorch's rules."""
+    a, b = dialect.suffix(have), dialect.suffix(want)
+    if a == b:
+        return value
+    if a == "i64e":
+        return f"i64_to_{b}({value})" if b != "f64" else f"f64(i64_to_f32({value}))"
+    if b == "i64e":
+        return f"i64_from_{a}({value})"
+    if b == "bool":
+        return f"({value} != {dialect.type_of(have)}(0))"
+    if a == "f32" and b in ("i32", "i64"):
+        return f"to_{b}_f32({value})" if f"to_{b}_f32" in library.items() else f"{b}({value})"
+    return f"{b}({value})"

@@ -1,0 +1,228 @@
+"""Runs ops that have kernels of their own: binds what a plan names, and launches its passes.
+
+Shaders read tensors through accessors that stand in front of them: `NAME_at(place)` gives an
+element in its compute type, whatever the dtype and however it is packed; `set_NAME(place, value)`
+writes one. A shader that declares `@binding`s itself gets none.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wgtorch.backend import backend
+from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu.codegen import Writer
+from wgtorch.backends.webgpu.packing import (
+    Dialect, element_type, one_writable, quad_type, read_one, write_one, write_quad,
+)  # fmt: skip
+from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.config import FALLBACK
+from wgtorch.device import Device
+from wgtorch.dtype import DType
+from wgtorch.layout import Layout
+from wgtorch.op import Facts, Join, Map, Pass, Structured, Table
+from wgtorch.storage import Value, View
+
+if TYPE_CHECKING:
+    from wgtorch.backends.webgpu.backend import WebGPU
+
+GROUP, MAX_GROUPS = 256, 65535
+Bound = tuple[str, DType]  # a buffer's name in the shader, and its dtype
+fallbacks: Counter[str] = Counter()  # ops that ran on the cpu instead, and how often
+
+
+class Launcher:
+    def __init__(self, home: WebGPU):
+        self.home = home
+        self.kernels: dict[tuple, Kernel] = {}
+        self.plans = Table(lambda key: self._plan(*key))
+
+    def structured(
+        self, op: Structured, args: tuple, attrs: dict[str, Any], outs: tuple[Layout, ...],
+        dtypes: tuple[DType, ...],
+    ) -> tuple[Value, ...]:  # fmt: skip
+        home = self.home
+        for dtype, out in zip(dtypes, outs, strict=True):
+            home.check(dtype, out.numel)
+        if isinstance(op, Join):
+            return (self._join(op, args, attrs, outs[0], dtypes[0]),)
+        if op.plan is None and not isinstance(op, Map):
+            return self._on_the_cpu(op, args, attrs, dtypes)
+        key = (op, tuple([layout_of(a) for a in args]), tuple([dtype_of(a) for a in args]), outs,
+               dtypes, tuple(attrs.items()))  # fmt: skip
+        passes = self.plans[key]
+        names = op.outputs or ("result",)
+        buffers = {}
+        for name, arg in zip(op.inputs, args, strict=True):
+            if arg is not None:
+                buffers[name] = (self._filled(arg), arg.dtype)
+        for name, dtype, out in zip(names, dtypes, outs, strict=True):
+            buffers[name] = (home.take(out.numel * dtype.itemsize), dtype)
+        for step in passes:
+            self._launch(op, step, buffers)
+        return tuple(
+            [
+                Value(home.device, dtype, out.numel, buffers[name][0])
+                for name, dtype, out in zip(names, dtypes, outs, strict=True)
+            ]
+        )
+
+    def _filled(self, view: View):
+        value = view.storage.value
+        if value.promise is not None:
+            self.home.fill(value)
+        return value.buffer
+
+    def _plan(self, op, layouts, dtypes, outs, out_dtypes, attrs) -> list[Pass]:
+        facts = Facts(layouts, dtypes, outs, out_dtypes, dict(attrs), self.home.gpu.traits)
+        if isinstance(op, Map):
+            count = -(-facts.out.numel // 4)
+            groups = min(-(-count // GROUP), MAX_GROUPS)
+            numbers = (count, facts.out.numel - 1, *op.numbers(facts))
+            reads = tuple(n for n, layout in zip(op.inputs, layouts, strict=True) if layout)
+            return [Pass(op.shader, (groups, 1, 1), numbers, reads)] if count else []
+        passes = op.plan(facts)
+        return [passes] if isinstance(passes, Pass) else list(passes)
+
+    def _launch(self, op: Structured, step: Pass, buffers: dict[str, tuple]) -> None:
+        home = self.home
+        for name, dtype, numel in step.temps:
+            buffers[name] = (home.take(numel * dtype.itemsize), dtype)
+        for name in step.clear:
+            home.queue.clear(buffers[name][0])
+        bound = [(name, buffers[name][1]) for name in (*step.reads, *step.writes)]
+        key = (step.shader, step.front, tuple(bound), len(step.reads), isinstance(op, Map))
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.kernels[key] = self._kernel(op, step, bound)
+        blocks = [buffers[name][0].block for name in (*step.reads, *step.writes)]
+        if kernel.checks:
+            blocks.append(home.dock.flag(op.name).block)
+        home.queue.dispatch(kernel, blocks, step.numbers, step.groups)
+
+    def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
+        text = written(op, step, bound, self.home.dialect)
+        kernel = self.home.gpu.pipelines.get(text, op.name)
+        kernel.checks = CHECK in text
+        return kernel
+
+    # The two kinds without a shader of their own
+
+    def _join(self, op: Join, args, attrs, out: Layout, dtype: DType) -> Value:
+        home, parts = self.home, args[0]
+        value = Value(home.device, dtype, out.numel, home.take(out.numel * dtype.itemsize))
+        for part, place in zip(parts, op.places(out, [p.layout for p in parts], **attrs), strict=True):
+            if place.numel:
+                operand = home._operand(part, Layout.contiguous(part.layout.shape))
+                home._put(operand, value, place)
+        return value
+
+    def _on_the_cpu(self, op: Structured, args, attrs, dtypes) -> tuple[Value, ...]:
+        """No kernel here: the reference computes, which is said once and counted."""
+        home = self.home
+        if FALLBACK == "error":
+            raise NotImplementedError(
+                f"{op.name} has no kernel on {home.device} and WGTORCH_FALLBACK=error forbids the"
+                f" cpu; call it on x.cpu()"
+            )
+        if not fallbacks[op.name]:
+            warnings.warn(
+                f"{op.name} has no kernel on {home.device}; it runs on the cpu and back",
+                UserWarning,
+                stacklevel=4,
+            )
+        fallbacks[op.name] += 1
+        arrays = [None if a is None else home.download(a) for a in args]
+        results = op.invoke(arrays, attrs)
+        results = results if op.outputs else (results,)
+        cpu = backend(Device("cpu"))
+        del cpu
+        return tuple(
+            [home.upload(np.asarray(r), d) for r, d in zip(results, dtypes, strict=True)]
+        )
+
+
+CHECK = "report_out_of_range("
+
+
+def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) -> str:
+    """A pass's kernel: accessors and declarations in front of the shader file."""
+    fields = library.head(step.shader).get("launch", "").split()
+    is_map = isinstance(op, Map)
+    writer = Writer(dialect)
+    for field in (*(("count", "last") if is_map else ()), *fields):
+        name, _, kind = field.partition(":")
+        writer.fields[name] = kind or "u32"
+    body = library.shader(step.shader)
+    for declaration in step.front:
+        is_file = declaration.endswith(".wgsl")
+        writer.declare(library.shader(declaration) if is_file else declaration)
+    reads = len(step.reads)
+    if "@binding" not in body:
+        for name, dtype in bound[:reads]:
+            declare_reader(writer, name, dtype, op.markers.get(name, ""))
+        if is_map:
+            declare_map(writer, bound[-1][1])
+        else:
+            for name, dtype in bound[reads:]:
+                declare_writer(writer, name, dtype)
+    else:
+        writer.slots = len(bound)
+    if CHECK in body:
+        flag = writer.bind("atomic<u32>", "read_write", "range_flag")
+        writer.declare(f"fn {CHECK}index: u32) {{ atomicMax(&{flag}[0], index + 1u); }}")
+    if is_map:
+        body += "\n" + library.shader("elementwise.wgsl")
+    return writer.text(body)
+
+
+def declare_reader(writer: Writer, name: str, dtype: DType, marker: str) -> None:
+    dialect = writer.dialect
+    kind = dialect.type_of(dtype)
+    words = writer.bind(element_type(dtype, dialect), "read", f"{name}_words")
+    value = read_one(dtype, words, "place")
+    if marker == "Index":  # indices are read as i32; those beyond are out of any range
+        kind, value = "i32", as_index(dtype, value, dialect)
+    elif marker == "Condition" and dtype.name != "bool":
+        kind, value = "bool", f"any({value} != {kind}(0))"
+    writer.declare(f"fn {name}_at(place: u32) -> {kind} {{ return {value}; }}")
+
+
+def as_index(dtype: DType, value: str, dialect: Dialect) -> str:
+    if dialect.emulates(dtype):
+        return f"i64_as_index({value})"
+    return f"i32(clamp({value}, -2147483647li, 2147483647li))" if dtype.wgsl == "i64" else value
+
+
+def declare_map(writer: Writer, dtype: DType) -> None:
+    """`compute(q)` stores four values of `value_at` at once."""
+    dialect = writer.dialect
+    writer.declare(f"alias T = {dialect.type_of(dtype)};")
+    name = writer.bind(quad_type(dtype, dialect), "read_write", "result_words")
+    body = [f"let r{k} = value_at(min(4u * q + {k}u, launch.last));" for k in range(4)]
+    body += write_quad(dtype, name, "q", [f"r{k}" for k in range(4)])
+    writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
+
+
+def declare_writer(writer: Writer, name: str, dtype: DType) -> None:
+    dialect = writer.dialect
+    kind = dialect.type_of(dtype)
+    words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
+    lines = "\n    ".join(write_one(dtype, words, "place", "value"))
+    writer.declare(f"fn set_{name}(place: u32, value: {kind}) {{\n    {lines}\n}}")
+
+
+def layout_of(arg: Any) -> Any:
+    if arg is None:
+        return None
+    return tuple([a.layout for a in arg]) if isinstance(arg, tuple) else arg.layout
+
+
+def dtype_of(arg: Any) -> Any:
+    if arg is None:
+        return None
+    return tuple([a.dtype for a in arg]) if isinstance(arg, tuple) else arg.dtype

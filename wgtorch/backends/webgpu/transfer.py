@@ -1,0 +1,109 @@
+"""Values on their way to the host: promised there at once, copied when a submit passes by.
+
+A staging block has one owner at a time: first the Download that copies into it, then the array
+that shows its mapped memory. Submitting work on a mapped block would abort the process; a block
+goes back to its pool only unmapped, and no one else can name it before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from wgtorch.backends.webgpu.pool import Buffer, Pool
+from wgtorch.backends.webgpu.queue import Queue
+from wgtorch.storage import Value
+
+HOST = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
+ROUND_TRIP = HOST | wgpu.BufferUsage.COPY_SRC  # needs the feature mappable-primary-buffers
+
+
+class Download:
+    """The promise of a host array. Holds the device value until it is copied, then the copy."""
+
+    __slots__ = ("__weakref__", "dock", "dtype", "nbytes", "numel", "staging", "value")
+
+    def __init__(self, dock: Dock, value: Value):
+        self.dock, self.value, self.dtype, self.numel = dock, value, value.dtype, value.numel
+        self.nbytes = -(-value.nbytes // 4) * 4
+        self.staging: Buffer | None = None
+
+    def leave(self) -> bool:
+        """Copies, if the value is there; whether it was."""
+        if self.value.promise is not None:
+            return False
+        self.staging = self.dock.pool.take(self.nbytes)
+        self.dock.queue.copy(self.value.buffer, self.staging, self.nbytes)
+        self.value = None
+        return True
+
+    def array(self) -> np.ndarray:
+        """Waits; flat, in the device's element type. The memory is mapped, not copied again."""
+        if self.value is not None:
+            self.dock.home.fill(self.value)
+        self.dock.queue.flush()
+        staging, self.staging = self.staging, None
+        return mapped(staging, self.nbytes)
+
+    def back(self, home: Any) -> Value | None:
+        """On its device again without passing through Python; None where that cannot be."""
+        if home is not self.dock.home:
+            return None
+        if self.value is not None:
+            return self.value
+        return self.dock.fetch(self) if self.dock.round_trip else None
+
+
+class Dock:
+    """Where downloads wait for a submit."""
+
+    def __init__(self, backend: Any):
+        gpu = backend.gpu
+        self.home = backend
+        self.round_trip = "mappable-primary-buffers" in gpu.device.features
+        self.pool = Pool(gpu.device, ROUND_TRIP if self.round_trip else HOST)
+        self.queue: Queue = gpu.queue
+        self.queue.before_submit = self.leave
+        self.waiting: list[weakref.ref[Download]] = []
+
+    def send(self, value: Value) -> Download:
+        download = Download(self, value)
+        self.waiting.append(weakref.ref(download))
+        return download
+
+    def leave(self) -> None:
+        """Starts the copies of all values that have come true; dropped downloads never copy."""
+        waiting, self.waiting = self.waiting, []
+        for reference in waiting:
+            download = reference()
+            if download is not None and download.value is not None and not download.leave():
+                self.waiting.append(reference)
+
+    def finish(self) -> None:
+        """Waits for everything submitted so far."""
+        self.queue.flush()
+        probe = self.pool.take(4)
+        mapped(probe, 4)
+
+    def fetch(self, download: Download) -> Value:
+        buffer = self.home.take(download.nbytes)
+        self.queue.copy(download.staging, buffer, download.nbytes)
+        return Value(self.home.device, download.dtype, download.numel, buffer)
+
+
+def mapped(staging: Buffer, nbytes: int) -> np.ndarray:
+    """The bytes of a staging buffer, which stays ours until the last view of them is gone."""
+    handle = staging.block.handle
+    handle.map_sync("READ", 0, nbytes)
+    address = np.frombuffer(handle.read_mapped(0, nbytes, copy=False), np.uint8).ctypes.data
+    memory = (ctypes.c_char * nbytes).from_address(address)
+    weakref.finalize(memory, unmap, staging).atexit = False
+    return np.frombuffer(memory, np.uint8)
+
+
+def unmap(staging: Buffer) -> None:
+    staging.block.handle.unmap()

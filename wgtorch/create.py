@@ -1,0 +1,273 @@
+"""Tensors out of nothing, or out of what Python and numpy have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wgtorch import dtype as dtypes
+from wgtorch.backend import backend
+from wgtorch.device import Device
+from wgtorch.dtype import DType, int64, result_kind
+from wgtorch.layout import Layout
+from wgtorch.storage import Storage, View
+from wgtorch.tensor import Tensor, full as filled, shape_of
+
+_default_device: Device | None = None
+
+
+def get_default_device() -> Device:
+    """Where tensors are made when nothing else is said."""
+    return _default_device or Device("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """`None` means the cpu again."""
+    global _default_device
+    _default_device = None if device is None else Device(device)
+
+
+def place(device: Any) -> Device:
+    return get_default_device() if device is None else Device(device)
+
+
+def tensor(data: Any, *, dtype: DType | None = None, device: Any = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A new tensor with a copy of `data`: a number, nested sequences, numpy, or a tensor."""
+    if isinstance(data, Tensor):
+        out = data.detach().clone().to(dtype=dtype, device=device)
+        return wanting(out, requires_grad)
+    array, kind = as_array(data)
+    dtype = dtype or kind
+    if array.dtype.kind == "f" and dtype.category < 2 and not np.isfinite(array).all():
+        raise ValueError(f"cannot convert float NaN or infinity to {dtype!r}")
+    return made(array, dtype, place(device), requires_grad)
+
+
+def made(array: np.ndarray, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
+    value = backend(device).upload(array, dtype)
+    return wanting(Tensor(Storage(value), Layout.contiguous(array.shape)), requires_grad)
+
+
+def wanting(x: Tensor, requires_grad: bool) -> Tensor:
+    return x.requires_grad_(True) if requires_grad else x
+
+
+def as_array(data: Any) -> tuple[np.ndarray, DType]:
+    """numpy's view of `data`, and the dtype PyTorch would give it."""
+    if isinstance(data, np.ndarray | np.generic):
+        return np.asarray(data), dtypes.from_numpy(data.dtype)
+    if isinstance(data, bool | int | float):
+        return np.asarray(data), dtypes.of_number(type(data))
+    if hasattr(data, "__array__"):
+        array = np.asarray(data)
+        return array, dtypes.from_numpy(array.dtype)
+    if not isinstance(data, list | tuple | range):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    leaves = [t.item() if isinstance(t, View) and not t.layout.shape else t for t in data]
+    if any(isinstance(t, View) for t in leaves):
+        leaves = [t.tolist() if isinstance(t, View) else t for t in leaves]
+    try:
+        array = np.asarray(leaves)
+    except ValueError:
+        raise ValueError(uneven(leaves)) from None
+    if array.dtype.kind in "USO":
+        array = settled(leaves, array)
+    if not array.size or array.dtype.kind == "f" and not has_numpy(leaves):
+        return array, dtypes.get_default_dtype()
+    return array, dtypes.from_numpy(array.dtype)
+
+
+def settled(data: Any, array: np.ndarray) -> np.ndarray:
+    """What numpy took for objects: integers beyond int64, or things that are no numbers."""
+    flat = array.reshape(-1).tolist()
+    odd = next((v for v in flat if not isinstance(v, bool | int | float | np.generic)), None)
+    if odd is not None:
+        raise TypeError(f"new(): invalid data type '{type(odd).__name__}'")
+    raise RuntimeError("Overflow when unpacking long long")
+
+
+def has_numpy(data: Any) -> bool:
+    """Whether the first leaf is numpy's, whose dtype then counts."""
+    while isinstance(data, list | tuple) and data:
+        data = data[0]
+    return isinstance(data, np.generic | np.ndarray)
+
+
+def uneven(data: Any, dim: int = 0) -> str:
+    """PyTorch's complaint about a ragged list."""
+    sizes = [len(row) if isinstance(row, list | tuple) else None for row in data]
+    for row, size in zip(data, sizes, strict=True):
+        if size != sizes[0]:
+            return f"expected sequence of length {sizes[0]} at dim {dim + 1} (got {size})"
+        if isinstance(row, list | tuple) and row and isinstance(row[0], list | tuple):
+            return uneven(row, dim + 1)
+    return "the sequence is ragged"
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, without a copy where that can be."""
+    if isinstance(data, Tensor):
+        return data.to(dtype=dtype, device=device)
+    if isinstance(data, np.ndarray) and data.flags.writeable:
+        return from_numpy(data).to(dtype=dtype, device=place(device))
+    return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(obj: Any, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """As `as_tensor`; `copy=True` always copies."""
+    out = as_tensor(obj, dtype, device)
+    return wanting(out.clone() if copy else out, requires_grad)
+
+
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A cpu tensor on the array's own memory: writes on either side show on the other."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtype = dtypes.from_numpy(ndarray.dtype)
+    size = ndarray.itemsize
+    strides = tuple(s // size for s in ndarray.strides)
+    if any(s < 0 for s in strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative"
+            " strides are not currently supported. (You can probably work around this by making a"
+            " copy of your array  with array.copy().)"
+        )
+    layout = Layout.of(tuple(ndarray.shape), strides)
+    flat = np.lib.stride_tricks.as_strided(ndarray, (layout.extent,), (size,))
+    storage = Storage(backend(Device("cpu")).adopt(flat, dtype))  # type: ignore[attr-defined]
+    storage.shared = True
+    return Tensor(storage, layout)
+
+
+def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0,
+               requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A 1-d cpu tensor on a buffer's memory."""
+    array = np.frombuffer(buffer, dtype.np, count, offset)
+    return wanting(from_numpy(array), requires_grad)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A cpu tensor on another library's memory."""
+    return from_numpy(np.from_dlpack(ext_tensor))
+
+
+# The same number everywhere
+
+
+def full(size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
+         requires_grad: bool = False, out: Tensor | None = None) -> Tensor:  # fmt: skip
+    """Every element `fill_value`, whose type gives the dtype where none is given."""
+    return filled(shape_of((size,)), fill_value, dtype, place(device), requires_grad)
+
+
+def zeros(*size: Any, dtype: DType | None = None, device: Any = None,
+          requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
+    """Every element 0."""
+    return constant(0, size, named, dtype, device, requires_grad)
+
+
+def ones(*size: Any, dtype: DType | None = None, device: Any = None,
+         requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
+    """Every element 1."""
+    return constant(1, size, named, dtype, device, requires_grad)
+
+
+def empty(*size: Any, dtype: DType | None = None, device: Any = None,
+          requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
+          **named: Any) -> Tensor:  # fmt: skip
+    """Elements that nobody promised anything about; here they are 0."""
+    return constant(0, size, named, dtype, device, requires_grad)
+
+
+def constant(value, size, named, dtype, device, requires_grad) -> Tensor:
+    shape = shape_of(size if "size" not in named else (named.pop("size"),))
+    if named:
+        raise TypeError(f"got an unexpected keyword argument '{next(iter(named))}'")
+    kind = dtype or dtypes.get_default_dtype()
+    return filled(shape, value, kind, place(device), requires_grad)
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
+              requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+    """As `full`, with the shape, dtype and device of `input`."""
+    where = Device(device) if device is not None else input.device
+    return filled(input.layout.shape, fill_value, dtype or input.dtype, where, requires_grad)
+
+
+def zeros_like(input: Tensor, **facts: Any) -> Tensor:
+    return full_like(input, 0, **facts)
+
+
+def ones_like(input: Tensor, **facts: Any) -> Tensor:
+    return full_like(input, 1, **facts)
+
+
+def empty_like(input: Tensor, **facts: Any) -> Tensor:
+    return full_like(input, 0, **facts)
+
+
+# Numbers in a row
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None,
+           device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """From `start` (0) up to `end`, which is left out, by `step`."""
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * (1 if step > 0 else -1) < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    floating = any(isinstance(v, float) for v in (start, end, step))
+    dtype = dtype or (dtypes.get_default_dtype() if floating else int64)
+    count = math.ceil((end - start) / step)
+    kind = np.float64 if floating or dtype.category > 1 else np.int64
+    return made(start + step * np.arange(count, dtype=kind), dtype, place(device), requires_grad)
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """`steps` numbers, evenly spaced from `start` to `end`."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    array = np.linspace(float(start), float(end), steps)
+    return made(array, dtype or dtypes.get_default_dtype(), place(device), requires_grad)
+
+
+def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: Any) -> Tensor:
+    """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
+    dtype = facts.pop("dtype", None) or dtypes.get_default_dtype()
+    device, wants = place(facts.pop("device", None)), facts.pop("requires_grad", False)
+    return made(base ** np.linspace(start, end, steps), dtype, device, wants)
+
+
+def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None,
+        requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Ones on the diagonal, zeros elsewhere."""
+    kind = dtype or dtypes.get_default_dtype()
+    return made(np.eye(n, m if m is not None else n), kind, place(device), requires_grad)
+
+
+def scalar_tensor(s: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    return filled((), s, dtype or dtypes.get_default_dtype(), place(device))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype that an op on the two would compute in."""
+    return result_kind(*[_kind(t) for t in (tensor1, tensor2)])
+
+
+def _kind(value: Any) -> Any:
+    if not isinstance(value, View):
+        return type(value)
+    return value.dtype if value.layout.shape else value.dtype.zero_dim
+
+
+def is_tensor(obj: Any) -> bool:
+    return isinstance(obj, Tensor)
+
+

@@ -1,0 +1,57 @@
+"""The name of a place where tensors live. One object per place, so `is` compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ALIASES = {"cuda": "webgpu", "gpu": "webgpu"}  # what code written for PyTorch says
+
+
+class Device:
+    """`device("webgpu:1")` or `device("webgpu", 1)`; has `type` and `index`."""
+
+    __slots__ = ("backend", "index", "type")
+    backend: Any  # who runs ops here, once opened (see backend.py)
+    type: str
+    index: int
+
+    _known: dict[tuple[str, int], Device] = {}
+    types: list[str] = []  # those that have a backend, in the order of their registration
+
+    def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
+        if isinstance(type, Device):
+            return type
+        if isinstance(type, int) and not isinstance(type, bool):
+            type, index = "webgpu", type
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        name, colon, number = type.partition(":")
+        if colon:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index: '{type}'")
+            if not number.isdecimal():
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        name, index = ALIASES.get(name, name), index or 0
+        if name not in cls.types:
+            raise RuntimeError(
+                f"Expected one of {', '.join(cls.types)} device type at start of device string:"
+                f" {name}"
+            )
+        if index < 0:
+            raise RuntimeError(f"Device index must not be negative, got {index}")
+        device = cls._known.get((name, index))
+        if device is None:
+            device = cls._known[name, index] = super().__new__(cls)
+            device.type, device.index, device.backend = name, index, None
+        return device
+
+    def __str__(self) -> str:
+        return self.type if self.type in ("cpu", "meta") else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        index = "" if self.type in ("cpu", "meta") else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
+
+    def __reduce__(self) -> tuple:
+        return Device, (self.type, self.index)

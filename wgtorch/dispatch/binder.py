@@ -1,0 +1,116 @@
+"""How what a caller gave becomes an op's inputs and attributes, and what is said when it does not.
+
+Binding happens per kind of signature: names are looked at only when names were given.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from wgtorch.op import Op
+from wgtorch.storage import View
+
+NUMBERS = frozenset((float, int, bool))
+MISSING = inspect.Parameter.empty
+
+
+def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
+    """Splits what was given, by position or by name, into inputs and attributes."""
+    names = tuple(op.parameters)
+    defaults = tuple(p.default for p in op.parameters.values())
+    positional = sum(p.kind is not p.KEYWORD_ONLY for p in op.parameters.values())
+    least = max((i + 1 for i, d in enumerate(defaults) if d is MISSING), default=0)
+    inputs = tuple(names.index(n) for n in op.inputs)
+    attrs = tuple((n, names.index(n)) for n in op.attrs)
+    sizes = _place_of_sizes(op, names)
+
+    def bind(args, given):
+        if sizes is not None and len(args) > sizes and isinstance(args[sizes], int | np.integer):
+            args = (*args[:sizes], tuple(args[sizes:]))
+        if given or not least <= len(args) <= positional:
+            args = by_name(args, given)
+        args += defaults[len(args) :]
+        return tuple([args[i] for i in inputs]), {n: listed(args[i]) for n, i in attrs}
+
+    def by_name(args, given):
+        if len(args) > positional:
+            raise wrong(f"takes {positional} positional arguments but {len(args)} were given")
+        known = dict(zip(names, args, strict=False))
+        for name in given:
+            if name not in names:
+                raise wrong(f"got an unexpected keyword argument '{name}'")
+            if name in known:
+                raise wrong(f"got multiple values for argument '{name}'")
+        known |= given
+        full = [known.get(n, d) for n, d in zip(names, defaults, strict=True)]
+        lacking = [n for n, v in zip(names, full, strict=True) if v is MISSING]
+        if lacking:
+            word = "argument" if len(lacking) == 1 else "arguments"
+            raise wrong(f"missing {len(lacking)} required positional {word}: {listing(lacking)}")
+        return tuple(full)
+
+    def wrong(text: str) -> TypeError:
+        return TypeError(f"{op.name}() {text}\n  signature: {signature(op)}")
+
+    return bind
+
+
+def _place_of_sizes(op: Op, names: tuple[str, ...]) -> int | None:
+    """Where sizes may stand one by one: `x.permute(1, 0)`."""
+    for name, p in op.parameters.items():
+        if p.annotation == "Sizes":
+            return names.index(name)
+    return None
+
+
+def signature(op: Op) -> str:
+    parts, starred = [], False
+    for name, p in op.parameters.items():
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            starred = True
+            parts.append("*")
+        parts.append(name if p.default is MISSING else f"{name}={p.default}")
+    return f"{op.name}({', '.join(parts)})"
+
+
+def listing(names: list[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names)
+
+
+def listed(value: Any) -> Any:
+    """Hashable: plans are remembered by their attributes."""
+    if isinstance(value, list | tuple):
+        return tuple([listed(v) for v in value])
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, View) and not value.layout.shape:
+        return value.item()  # type: ignore[attr-defined]
+    return value
+
+
+def number(op: Op, value: Any) -> float:
+    """A Python number; numpy's are welcome."""
+    if type(value) in NUMBERS:
+        return value
+    if not isinstance(value, np.generic) or value.dtype.kind not in "biuf":
+        unfit(op, value)
+    return value.item()
+
+
+def unfit(op: Op, value: Any) -> NoReturn:
+    raise TypeError(
+        f"{op.name}(): argument must be Tensor or a number, not {type(value).__name__}"
+        f"\n  signature: {signature(op)}"
+    )
+
+
+def apart(op: Op, tensors: list[Any]) -> RuntimeError:
+    places = list(dict.fromkeys(str(t.device) for t in tensors))
+    return RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices,"
+        f" {places[0]} and {places[1]}! ({op.name}: move one with .to('{places[0]}'))"
+    )

@@ -1,0 +1,372 @@
+"""Each op's door, cut once to its kind and arity when `Tensor` exists.
+
+A call then only does what cannot be known earlier: no names are bound and no dicts built for ops
+without attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.recipe import attach, attach_many, record, remember
+from wgtorch.config import DEBUG, trace
+from wgtorch.dispatch.binder import NUMBERS, apart, binder, number, unfit
+from wgtorch.dtype import DType, promote_types, result_kind
+from wgtorch.layout import Layout, meet, remembered, wrap_dim
+from wgtorch.op import Composite, Elementwise, Op, Reduction, Structured, ViewOp
+from wgtorch.storage import Storage, View
+
+if TYPE_CHECKING:
+    from wgtorch.tensor import Tensor
+
+NO_ATTRS: dict[str, Any] = {}
+DOORS: dict[str, Callable[..., Tensor]] = {}  # the ops as formulas and operators call them
+PUBLIC: dict[str, Callable[..., Tensor]] = {}  # the same with names, `out=` and documentation
+
+
+def open_doors(registry: dict[str, Op], tensor: type[Tensor]) -> None:
+    for name, op in registry.items():
+        if name not in DOORS:
+            door = cut(op, tensor)
+            door.__name__ = door.__qualname__ = name
+            door.__doc__ = op.reference.__doc__
+            DOORS[name] = announced(op, door) if DEBUG >= 5 else door
+
+
+def cut(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
+    if isinstance(op, Elementwise) and not op.attrs and not op.defaults and len(op.inputs) <= 2:
+        return (unary if len(op.inputs) == 1 else binary)(op, tensor)
+    for kind, cutter in KINDS.items():
+        if isinstance(op, kind):
+            return cutter(op, tensor)
+    raise TypeError(f"{op.name}: no door is cut for {type(op).__name__}")
+
+
+def unary(op: Elementwise, tensor: type[Tensor]):
+    typed = op.typed
+
+    def call(x):
+        if not isinstance(x, View):
+            unfit(op, x)
+        value, layout = x.storage.value, x.layout
+        if not layout.is_plain:
+            layout = meet(layout)
+        result = value.device.backend.elementwise(typed[(value.dtype,)], (x,), NO_ATTRS, layout)
+        out = tensor(Storage(result), layout)
+        if (x._wants or x.storage.writes) and state.recording:
+            record(op, (x,), NO_ATTRS, out)
+        return out
+
+    return call
+
+
+def binary(op: Elementwise, tensor: type[Tensor]):
+    typed = op.typed
+
+    def call(x, y):
+        if isinstance(x, View) and isinstance(y, View):
+            value, other, layout = x.storage.value, y.storage.value, x.layout
+            if value.device is not other.device:
+                return call(*together(op, (x, y)))
+            a, b = value.dtype, other.dtype
+            if layout is not y.layout:
+                if a is not b:
+                    a, b = kind_of(x), kind_of(y)
+                layout = meet(layout, y.layout)
+            known = typed[a, b]
+            wants = x._wants or y._wants or x.storage.writes or y.storage.writes
+        elif isinstance(x, View):
+            if type(y) not in NUMBERS:
+                y = number(op, y)
+            value, layout = x.storage.value, x.layout
+            known = typed[value.dtype, type(y)]
+            wants = x._wants or x.storage.writes
+        elif isinstance(y, View):
+            if type(x) not in NUMBERS:
+                x = number(op, x)
+            value, layout = y.storage.value, y.layout
+            known = typed[type(x), value.dtype]
+            wants = y._wants or y.storage.writes
+        else:
+            unfit(op, x)
+        if not layout.is_plain:
+            layout = meet(layout)
+        args = (x, y)
+        out = tensor(Storage(value.device.backend.elementwise(known, args, NO_ATTRS, layout)), layout)
+        if wants and state.recording:
+            record(op, args, NO_ATTRS, out)
+        return out
+
+    return call
+
+
+def elementwise(op: Elementwise, tensor: type[Tensor]):
+    """Any number of operands, and attributes."""
+    bind, typed = binder(op), op.typed
+
+    def call(*args, **given):
+        args, attrs = bind(args, given)
+        args = tuple([a if isinstance(a, View) else number(op, a) for a in args])
+        tensors = [a for a in args if isinstance(a, View)]
+        if not tensors:
+            unfit(op, args[0])
+        device = tensors[0].storage.value.device
+        if any([t.storage.value.device is not device for t in tensors]):
+            args = together(op, args)
+            tensors = [a for a in args if isinstance(a, View)]
+            device = tensors[0].storage.value.device
+        for name, value in attrs.items():
+            if type(value) not in NUMBERS:
+                raise TypeError(f"{op.name}(): {name} must be a number, not {value!r}")
+        layout = meet(*[t.layout for t in tensors])
+        known = typed[tuple([kind_of(a) for a in args])]
+        out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
+        if state.recording and any([t._wants or t.storage.writes for t in tensors]):
+            record(op, args, attrs, out)
+        return out
+
+    return call
+
+
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """The same numbers as another dtype; a copy only if it is another."""
+    return x if x.storage.value.dtype is dtype else DOORS["copy"].at(x, dtype)  # type: ignore[attr-defined]
+
+
+def copying(op: Elementwise, tensor: type[Tensor]):
+    """`copy`, which alone may be asked for a dtype."""
+
+    def at(x, dtype):
+        value, layout = x.storage.value, meet(x.layout)
+        out = tensor(
+            Storage(value.device.backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)), layout
+        )
+        if (x._wants or x.storage.writes) and state.recording and dtype.category >= 2:
+            record(op, (x,), NO_ATTRS, out)
+        return out
+
+    def call(x):
+        return at(x, x.storage.value.dtype)
+
+    call.at = at
+    return call
+
+
+def reduction(op: Reduction, tensor: type[Tensor]):
+    """Lets go of its operand before running: one that nobody else holds need not be stored."""
+    bind, typed = binder(op), "dtype" in op.attrs
+
+    def call(x, *args, **given):
+        attrs = bind((x, *args), given)[1]
+        if not isinstance(x, View):
+            unfit(op, x)
+        if typed and attrs["dtype"] is not None:
+            x = cast(x, attrs["dtype"])
+        dims, layout = folded(x.layout, attrs["dim"], attrs.get("keepdim", False))
+        attrs["dim"] = dims
+        value = x.storage.value
+        if op.empty and value.numel and not x.layout.numel or not x.layout.numel and op.empty:
+            check_empty(op, x.layout, dims)
+        backend, dtype, value = value.device.backend, value.dtype, None
+        node = None
+        if (x._wants or x.storage.writes) and state.recording:
+            node = remember(op, (x,), attrs, layout.shape, op.out_dtype(dtype))
+        source = backend.source(x)
+        del x
+        value = backend.reduction(op, source, dims, layout, op.compute_dtype(dtype))
+        out = tensor(Storage(value), layout)
+        if node is not None:
+            attach(node, out)
+        return out
+
+    return call
+
+
+def view(op: ViewOp, tensor: type[Tensor]):
+    bind, layout_of = binder(op), op.layout
+
+    def call(*args, **given):
+        (x,), attrs = bind(args, given)
+        if not isinstance(x, View):
+            unfit(op, x)
+        layout = layout_of(x.layout, **attrs)
+        if layout is None:
+            x = DOORS["copy"](x)
+            layout = layout_of(x.layout, **attrs)
+        out = tensor(x.storage, layout)
+        out._base = x if x._base is None else x._base
+        if (x._wants or x.storage.writes) and state.recording:
+            record(op, (x,), attrs, out)
+        return out
+
+    return call
+
+
+def structured(op: Structured, tensor: type[Tensor]):
+    bind = binder(op)
+    marks = tuple(op.markers.values())
+
+    def call(*args, **given):
+        args, attrs = bind(args, given)
+        args = settled(op, marks, args)
+        flat = flatten(args)
+        device = flat[0].storage.value.device
+        shapes = [described(a, lambda t: t.layout.shape) for a in args]
+        dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
+        outs = op.shape(*shapes, **attrs)
+        outs = outs if op.outputs else (outs,)
+        layouts = tuple([Layout.contiguous(tuple(o)) for o in outs])
+        kinds = result_dtypes(op, dtypes, attrs)
+        values = device.backend.structured(op, args, attrs, layouts, kinds)
+        results = [tensor(Storage(v), at) for v, at in zip(values, layouts, strict=True)]
+        if state.recording and any([t._wants or t.storage.writes for t in flat]):
+            if op.outputs:
+                flags = op.differentiable or (True,) + (False,) * (len(results) - 1)
+                node = remember(op, args, attrs, layouts[0].shape, kinds[0])
+                attach_many(node, results, flags)
+            else:
+                record(op, args, attrs, results[0])
+        return op.gather(*results) if op.outputs else results[0]
+
+    return call
+
+
+def composed(op: Composite, tensor: type[Tensor]):
+    return op.function
+
+
+KINDS: dict[type[Op], Callable] = {
+    Elementwise: lambda op, tensor: (copying if op.name == "copy" else elementwise)(op, tensor),
+    Reduction: reduction,
+    ViewOp: view,
+    Structured: structured,
+    Composite: composed,
+}
+
+
+# What the doors ask
+
+
+def kind_of(value: Any) -> Any:
+    """What promotion must know of an operand."""
+    if not isinstance(value, View):
+        return type(value)
+    dtype = value.storage.value.dtype
+    return dtype if value.layout.shape else dtype.zero_dim
+
+
+def together(op: Op, args: tuple) -> tuple:
+    """A 0-d tensor of the cpu follows the others to their device; other mixtures are refused."""
+    tensors = [a for a in args if isinstance(a, View)]
+    away = [t for t in tensors if t.layout.shape or t.storage.value.device.type != "cpu"]
+    if not away or any(t.storage.value.device is not away[0].storage.value.device for t in away):
+        raise apart(op, tensors)
+    device = away[0].storage.value.device
+    return tuple([a.to(device) if isinstance(a, View) else a for a in args])
+
+
+@remembered
+def folded(layout: Layout, dim: Any, keepdim: bool) -> tuple[tuple[int, ...], Layout]:
+    """The axes a reduction folds (sorted, never negative), and the layout of what is left."""
+    rank = len(layout.shape)
+    if dim is None or dim == ():
+        dims = tuple(range(rank))
+    else:
+        asked = [wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
+        dims = tuple(sorted(set(asked)))
+        if len(dims) < len(asked):
+            twice = next(d for d in dims if asked.count(d) > 1)
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        dims = tuple(d for d in dims if d < rank)
+    sizes = [1 if d in dims else n for d, n in enumerate(layout.shape) if keepdim or d not in dims]
+    return dims, Layout.contiguous(tuple(sizes))
+
+
+def check_empty(op: Reduction, layout: Layout, dims: tuple[int, ...]) -> None:
+    if any(layout.shape[d] == 0 for d in dims):
+        raise (RuntimeError if len(dims) == len(layout.shape) else IndexError)(op.empty)
+
+
+def settled(op: Structured, marks: tuple[str, ...], args: tuple) -> tuple:
+    """The inputs of a structured op: tensors of one device, promoted where they count."""
+    args = tuple([tuple(a) if m == "Tensors" else a for a, m in zip(args, marks, strict=True)])
+    flat = []
+    for value, mark in zip(args, marks, strict=True):
+        for t in value if mark == "Tensors" else () if value is None else (value,):
+            if not isinstance(t, View):
+                unfit(op, t)
+            flat.append(t)
+        if value is None and mark not in ("Maybe", "Other", "Index"):
+            unfit(op, value)
+    if not flat:
+        raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
+    device = flat[0].storage.value.device
+    if any([t.storage.value.device is not device for t in flat]):
+        raise apart(op, flat)
+    if op.promotes:
+        return promoted(marks, args)
+    return args
+
+
+def promoted(marks: tuple[str, ...], args: tuple) -> tuple:
+    counting = flatten(
+        [a for a, m in zip(args, marks, strict=True) if m in ("", "Maybe", "Tensors")]
+    )
+    first = counting[0].storage.value.dtype if counting else None
+    if all([t.storage.value.dtype is first for t in counting]):
+        return args
+    common = result_kind(*[kind_of(t) for t in counting])
+    return tuple(
+        [
+            a
+            if a is None or m in ("Other", "Index", "Condition")
+            else tuple([cast(t, common) for t in a])
+            if m == "Tensors"
+            else cast(a, common)
+            for a, m in zip(args, marks, strict=True)
+        ]
+    )
+
+
+def flatten(args) -> list[Any]:
+    flat: list[Any] = []
+    for a in args:
+        if isinstance(a, tuple):
+            flat.extend(a)
+        elif a is not None:
+            flat.append(a)
+    return flat
+
+
+def described(value: Any, what: Callable) -> Any:
+    if value is None:
+        return None
+    return tuple([what(t) for t in value]) if isinstance(value, tuple) else what(value)
+
+
+def result_dtypes(op: Structured, dtypes: list, attrs: dict[str, Any]) -> tuple[DType, ...]:
+    if op.dtype is not None:
+        kinds = op.dtype(*dtypes, **attrs)
+        return tuple(kinds) if isinstance(kinds, tuple | list) else (kinds,)
+    counting = [d for d, n in zip(dtypes, op.inputs, strict=True) if op.markers[n] != "Index"]
+    common = flatten(counting)[0]
+    for d in flatten(counting):
+        common = promote_types(common, d) if op.promotes else common
+    return (common,) * max(1, len(op.outputs))
+
+
+def announced(op: Op, door: Callable) -> Callable:
+    def call(*args, **attrs):
+        trace(5, "op", lambda: f"{op.name}({', '.join(map(brief, args))}, {attrs})")
+        return door(*args, **attrs)
+
+    return call
+
+
+def brief(value: Any) -> str:
+    """Never the contents: looking at a promise would fulfil it."""
+    if not isinstance(value, View):
+        return str(value)
+    return f"{value.dtype.name}{list(value.layout.shape)}"

@@ -1,0 +1,143 @@
+"""Writing into a tensor that exists: in-place ops, `out=`, and assignment through a view.
+
+A write computes its result as usual, then puts it into the target's Storage. Autograd sees the
+target take over the result's past; earlier readers keep the Value they had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.rebase import rebase
+from wgtorch.dispatch.doors import DOORS, cast
+from wgtorch.dtype import can_cast
+from wgtorch.op import Op
+from wgtorch.storage import View
+
+if TYPE_CHECKING:
+    from wgtorch.tensor import Tensor
+
+
+def write(target: Tensor, source: Tensor, name: str) -> Tensor:
+    """`target` becomes `source`, which broadcasts to it; checked, recorded, versioned."""
+    shape = target.layout.shape
+    if source.layout.shape != shape:
+        source = stretched(target, source, name)
+    recording = state.recording and (
+        target._wants or source._wants or target.storage.writes or source.storage.writes
+    )
+    if recording:
+        check_leaf(target)
+    if target.layout.overlaps:
+        raise RuntimeError(
+            f"{name}: unsupported operation: more than one element of the written-to tensor refers"
+            f" to a single memory location. Please clone() the tensor before performing the"
+            f" operation."
+        )
+    if source.dtype is not target.dtype:
+        source = cast(source, target.dtype)
+    if source.device is not target.device:
+        source = source.to(target.device)
+    put(target, source)
+    if recording:
+        rebase(target, source)
+    return target
+
+
+def put(target: View, source: View) -> None:
+    """The bare write: no checks, no record."""
+    storage = target.storage
+    storage.value.device.backend.assign(storage, target.layout, source)
+    storage.version += 1
+
+
+def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
+    shape = target.layout.shape
+    try:
+        layout = source.layout.expand(shape)
+    except ValueError:
+        raise RuntimeError(
+            f"{name}: output with shape {list(shape)} doesn't match the broadcast shape"
+            f" {list(source.layout.shape)}"
+        ) from None
+    del layout
+    return DOORS["expand"](source, shape)
+
+
+def check_leaf(target: Tensor) -> None:
+    if target._wants and target.past is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    base = target._base
+    if base is not None and base._wants and base.past is None:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def inplace(op: Op) -> Callable[..., Tensor]:
+    """The op's `name_` form."""
+    door, name = DOORS[op.name], op.name + "_"
+
+    def call(self, *args, **given):
+        if state.recording and (self._wants or self._base is not None):
+            check_leaf(self)
+        result = door(self, *args, **given)
+        check_castable(self, result)
+        return write(self, result, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."
+    return call
+
+
+def check_castable(target: View, result: View) -> None:
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.short} can't be cast to the desired output type"
+            f" {target.dtype.short}"
+        )
+
+
+def into(out: Tensor, result: Tensor, name: str) -> Tensor:
+    """What `out=` does: `out` takes the result's shape if it has another."""
+    if not isinstance(out, View):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if state.recording and (out._wants or result._wants):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation,"
+            f" but one of the arguments requires grad."
+        )
+    check_castable(out, result)
+    if out.device is not result.device:
+        raise RuntimeError(
+            f"Expected out tensor to have device {result.device}, but got {out.device} instead"
+        )
+    if out.layout is not result.layout and out.layout.shape != result.layout.shape:
+        result = cast(result, out.dtype)
+        out.layout = result.layout
+        out.storage.value = result.storage.value
+        out.storage.version += 1
+        return out
+    return write(out, result, name)
+
+
+def public(op: Op) -> Callable[..., Any]:
+    """The op as `wgtorch.name`: its door, and `out=` (one tensor, or one per result)."""
+    door, name = DOORS[op.name], op.name
+
+    def call(*args, out=None, **given):
+        if out is None:
+            return door(*args, **given)
+        result = door(*args, **given)
+        if isinstance(result, tuple):
+            pairs = zip(out, result, strict=True)
+            return type(result)(*[into(o, r, name) for o, r in pairs])  # type: ignore[call-arg]
+        return into(out, result, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = op.reference.__doc__
+    return call

@@ -1,0 +1,160 @@
+"""Element types: what numpy calls them, what WGSL computes them in, and how they promote.
+
+Half types are computed in f32 and rounded after each op; small integers in i32 and wrapped. A
+buffer holds the same bytes as numpy does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+CATEGORIES = ("bool", "integer", "float", "complex")
+
+
+class DType:
+    """One object per element type, so `is` compares."""
+
+    __slots__ = ("category", "itemsize", "kind", "name", "np", "short", "wgsl", "zero_dim")
+
+    def __init__(self, name: str, np_type: Any, wgsl: str, category: str, short: str):
+        self.name = name
+        self.np = np.dtype(np_type)
+        self.wgsl = wgsl  # the type WGSL computes in
+        self.itemsize = self.np.itemsize
+        self.category = CATEGORIES.index(category)
+        self.kind = self.np.kind if self.np.kind != "V" else "f"
+        self.short = short  # the name in PyTorch's messages
+        self.zero_dim = ZeroDim(self)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple:
+        return by_name, (self.name,)
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == 2
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == 3
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind not in "bu"
+
+    def to_real(self) -> DType:
+        return self
+
+
+class ZeroDim:
+    """An operand kind: a tensor without dimensions, which does not widen within its category."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: DType):
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"0-d {self.dtype.name}"
+
+
+bool_ = DType("bool", np.bool_, "bool", "bool", "Bool")
+uint8 = DType("uint8", np.uint8, "i32", "integer", "Byte")
+int8 = DType("int8", np.int8, "i32", "integer", "Char")
+int16 = DType("int16", np.int16, "i32", "integer", "Short")
+int32 = DType("int32", np.int32, "i32", "integer", "Int")
+int64 = DType("int64", np.int64, "i64", "integer", "Long")
+float16 = DType("float16", np.float16, "f32", "float", "Half")
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "f32", "float", "BFloat16")
+float32 = DType("float32", np.float32, "f32", "float", "Float")
+float64 = DType("float64", np.float64, "f64", "float", "Double")
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+ALIASES = {"float": float32, "double": float64, "half": float16, "short": int16, "int": int32,
+           "long": int64}  # fmt: skip
+
+_BY_NAME = {dtype.name: dtype for dtype in ALL}
+_BY_NUMPY = {dtype.np: dtype for dtype in ALL}
+_default = float32
+
+
+def by_name(name: str) -> DType:
+    return _BY_NAME[name]
+
+
+def from_numpy(kind: Any) -> DType:
+    """The dtype of numpy's `kind` (an array's dtype)."""
+    dtype = _BY_NUMPY.get(np.dtype(kind))
+    if dtype is None:
+        known = ", ".join(d.name for d in ALL)
+        raise TypeError(
+            f"can't convert np.ndarray of type {kind}. The only supported types are: {known}."
+        )
+    return dtype
+
+
+def get_default_dtype() -> DType:
+    """The dtype of tensors made from Python floats, and of true division of integers."""
+    return _default
+
+
+def set_default_dtype(d: DType) -> None:
+    """Sets the default floating point dtype; `TypeError` unless it is one."""
+    global _default
+    if not isinstance(d, DType) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    _default = d
+    for forget in when_default_changes:
+        forget()
+
+
+when_default_changes: list = []  # what was worked out under the old default
+
+
+def of_number(kind: type) -> DType:
+    """The dtype a Python number of this type has on its own."""
+    return bool_ if kind is bool else int64 if kind is int else _default
+
+
+def promote_types(type1: DType, type2: DType) -> DType:
+    """The smallest dtype that both convert to, by PyTorch's lattice."""
+    if type1 is type2:
+        return type1
+    low, high = sorted((type1, type2), key=ALL.index)
+    if low.category != high.category:
+        return high
+    if high.is_floating_point:
+        return float32 if high is bfloat16 else high  # float16 with bfloat16
+    if low is uint8 and high is int8:
+        return int16
+    return high
+
+
+def result_kind(*kinds: Any) -> DType:
+    """The common dtype of operands: DTypes (tensors), ZeroDims (0-d tensors), Python types.
+
+    Tensors with dimensions decide; 0-d ones, then numbers, only lift the category.
+    """
+    ranks: list[DType | None] = [None, None, None]
+    for kind in kinds:
+        rank = 0 if type(kind) is DType else 1 if type(kind) is ZeroDim else 2
+        dtype = kind if rank == 0 else kind.dtype if rank == 1 else of_number(kind)
+        known = ranks[rank]
+        ranks[rank] = dtype if known is None else promote_types(known, dtype)
+    result: DType | None = None
+    for dtype in ranks:
+        if dtype is None:
+            continue
+        if result is None or dtype.category > result.category:
+            result = dtype
+    assert result is not None
+    return result
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether PyTorch lets a result of dtype `from_` be written into a tensor of dtype `to`."""
+    return from_.category <= to.category

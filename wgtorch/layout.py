@@ -1,0 +1,256 @@
+"""How an n-d index becomes a position in memory. Pure arithmetic: no data, no device.
+
+Layouts are interned: the same shape, strides and offset give the same object (until 65,536 others
+pushed it out), so `is` is a sound shortcut, and what is derived from a layout is worked out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from math import prod
+
+remembered = lru_cache(maxsize=1 << 16)
+
+# Forms: what a kernel's text must know of a layout. The numbers in it are data (`Layout.numbers`).
+PLAIN = 0  # element i is at i
+OFFSET = 1  # at offset + i
+SINGLE = 2  # every element is the one at offset
+STRIDED = 3  # 3 + n: offset and n axes, outermost first
+
+
+class Layout:
+    __slots__ = ("_flat", "_form", "_numbers", "is_contiguous", "is_plain", "numel", "offset",
+                 "shape", "strides")  # fmt: skip
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0):
+        self.shape, self.strides, self.offset = shape, strides, offset  # in elements
+        self.numel = prod(shape)
+        pairs = zip(shape, strides, row_major(shape), strict=True)
+        self.is_contiguous = not self.numel or all(n == 1 or s == want for n, s, want in pairs)
+        self.is_plain = self.is_contiguous and not offset  # element i sits at position i
+        self._flat: Layout | None = None
+        self._form: int | None = None
+        self._numbers: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"Layout({self.shape}, {self.strides}, {self.offset})"
+
+    @staticmethod
+    @remembered
+    def of(shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Layout:
+        return Layout(shape, strides, offset)
+
+    @staticmethod
+    @remembered
+    def contiguous(shape: tuple[int, ...]) -> Layout:
+        return Layout.of(tuple(shape), row_major(shape))
+
+    @property
+    def extent(self) -> int:
+        """How many elements of memory it reaches over, counted from position 0."""
+        if not self.numel:
+            return 0
+        last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        return self.offset + last + 1
+
+    # Other ways to look at the same memory
+
+    @remembered
+    def permute(self, dims: tuple[int, ...]) -> Layout:
+        shape, strides = tuple(self.shape[d] for d in dims), tuple(self.strides[d] for d in dims)
+        return Layout.of(shape, strides, self.offset)
+
+    @remembered
+    def expand(self, shape: tuple[int, ...]) -> Layout:
+        """Broadcast to `shape`; a repeated axis gets stride 0."""
+        new = len(shape) - len(self.shape)
+        if new < 0:
+            raise ValueError(f"cannot expand {self.shape} to {shape}")
+        old_shape, old_strides = (1,) * new + self.shape, (0,) * new + self.strides
+        strides = []
+        for have, want, stride in zip(old_shape, shape, old_strides, strict=True):
+            if have not in (1, want):
+                raise ValueError(f"cannot expand {self.shape} to {shape}")
+            strides.append(stride if have == want else 0)
+        return Layout.of(tuple(shape), tuple(strides), self.offset)
+
+    @remembered
+    def slice(self, dim: int, start: int, length: int, step: int = 1) -> Layout:
+        shape, strides = list(self.shape), list(self.strides)
+        offset = self.offset + (start * strides[dim] if length else 0)
+        shape[dim] = length
+        strides[dim] *= step
+        return Layout.of(tuple(shape), tuple(strides), offset)
+
+    @remembered
+    def select(self, dim: int, index: int) -> Layout:
+        """Axis `dim` gone, at `index`."""
+        offset = self.offset + index * self.strides[dim]
+        return Layout.of(without(self.shape, dim), without(self.strides, dim), offset)
+
+    @remembered
+    def unsqueeze(self, dim: int) -> Layout:
+        inside = self.shape[dim] * self.strides[dim] if dim < len(self.shape) else 1
+        shape = (*self.shape[:dim], 1, *self.shape[dim:])
+        return Layout.of(shape, (*self.strides[:dim], inside, *self.strides[dim:]), self.offset)
+
+    @remembered
+    def squeeze(self, dims: tuple[int, ...]) -> Layout:
+        """Without those of `dims` that have size 1."""
+        kept = [d for d, n in enumerate(self.shape) if d not in dims or n != 1]
+        shape, strides = tuple(self.shape[d] for d in kept), tuple(self.strides[d] for d in kept)
+        return Layout.of(shape, strides, self.offset)
+
+    @remembered
+    def diagonal(self, offset: int, dim1: int, dim2: int) -> Layout:
+        rows, cols = self.shape[dim1], self.shape[dim2]
+        length = max(0, min(rows + min(offset, 0), cols - max(offset, 0)))
+        move = offset * self.strides[dim2] if offset > 0 else -offset * self.strides[dim1]
+        kept = [d for d in range(len(self.shape)) if d not in (dim1, dim2)]
+        shape = (*(self.shape[d] for d in kept), length)
+        strides = (*(self.strides[d] for d in kept), self.strides[dim1] + self.strides[dim2])
+        return Layout.of(shape, strides, self.offset + (move if length else 0))
+
+    @remembered
+    def windows(self, dim: int, size: int, step: int) -> Layout:
+        """Every window of `size` elements along `dim`, its elements as a new last axis."""
+        shape, strides = list(self.shape), list(self.strides)
+        count = (shape[dim] - size) // step + 1
+        inner = strides[dim]
+        shape[dim], strides[dim] = count, inner * step
+        return Layout.of((*shape, size), (*strides, inner), self.offset)
+
+    @remembered
+    def reshape(self, shape: tuple[int, ...]) -> Layout | None:
+        """The same memory under a new shape, or None when only a copy can do that."""
+        if self.is_contiguous:
+            return Layout.of(tuple(shape), row_major(shape), self.offset)
+        strides: list[int] = []
+        todo = list(reversed(shape))
+        for size, stride in reversed(self.merged()):
+            left = size
+            while todo and left > 1 and left % todo[0] == 0 and todo[0] != 0:
+                strides.append(stride)
+                stride *= todo[0]
+                left //= todo.pop(0)
+            if left != 1:
+                return None
+        strides += [strides[-1] if strides else 1] * len(todo)  # only ones are left
+        return Layout.of(tuple(shape), tuple(reversed(strides)), self.offset)
+
+    def merged(self) -> list[tuple[int, int]]:
+        """(size, stride) of the axes, those that walk memory as one merged."""
+        axes: list[tuple[int, int]] = []
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if size == 1:
+                continue
+            if axes and axes[-1][1] == size * stride:
+                axes[-1] = (axes[-1][0] * size, stride)
+            else:
+                axes.append((size, stride))
+        return axes
+
+    def collapse(self) -> Layout:
+        """With axes merged: fewer axes, fewer kernels."""
+        if self._flat is None:
+            axes = self.merged() or [(1, 1)]
+            shape, strides = tuple(a[0] for a in axes), tuple(a[1] for a in axes)
+            self._flat = Layout.of(shape, strides, self.offset)
+        return self._flat
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether two indices may share a position (as after `expand`)."""
+        reach = 0
+        axes = sorted((s, n) for n, s in zip(self.shape, self.strides, strict=True) if n > 1)
+        for stride, size in axes:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+        return False
+
+    # What a kernel must know: structure is text, numbers are data
+
+    @property
+    def form(self) -> int:
+        if self._form is None:
+            flat = self.collapse()
+            if flat.is_contiguous:
+                self._form = OFFSET if self.offset else PLAIN
+            else:
+                self._form = SINGLE if flat.strides == (0,) else STRIDED + len(flat.shape)
+        return self._form
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of this form: offset, then (elements inside, size, stride) of each axis."""
+        if self._numbers is None:
+            flat, form = self.collapse(), self.form
+            axes = zip(row_major(flat.shape), flat.shape, flat.strides, strict=True)
+            more: tuple[int, ...] = sum(axes, ()) if form >= STRIDED else ()
+            self._numbers = (self.offset, *more) if form else ()
+        return self._numbers
+
+    @property
+    def by_fours(self) -> str:
+        """How four neighbours of a strided form lie: in one "quad" of memory, all at one place
+        ("same"), one "step" apart, or anyhow ("").
+        """
+        flat = self.collapse()
+        if flat.shape[-1] % 4:
+            return ""
+        inner = flat.strides[-1]
+        if inner == 1 and not self.offset % 4 and not any(s % 4 for s in flat.strides[:-1]):
+            return "quad"
+        return "step" if inner else "same"
+
+
+def without(sizes: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    return (*sizes[:dim], *sizes[dim + 1 :])
+
+
+def row_major(shape: Iterable[int]) -> tuple[int, ...]:
+    strides, inside = [], 1
+    for size in reversed(tuple(shape)):
+        strides.append(inside)
+        inside *= size or 1
+    return tuple(reversed(strides))
+
+
+@remembered
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape. The error is PyTorch's."""
+    rank = max(map(len, shapes), default=0)
+    result = list((1,) * rank)
+    for shape in shapes:
+        start = rank - len(shape)
+        for d, size in enumerate(shape, start):
+            if result[d] == 1:
+                result[d] = size
+            elif size not in (1, result[d]):
+                raise RuntimeError(
+                    f"The size of tensor a ({result[d]}) must match the size of tensor b ({size})"
+                    f" at non-singleton dimension {d}"
+                )
+    return tuple(result)
+
+
+@remembered
+def meet(*layouts: Layout) -> Layout:
+    """Where the result of an elementwise op on these goes."""
+    return Layout.contiguous(broadcast(*(layout.shape for layout in layouts)))
+
+
+@remembered
+def wrap_dim(dim: int, rank: int) -> int:
+    """A dim counted from the front. A 0-d tensor takes 0 and -1."""
+    if not isinstance(dim, int):
+        raise TypeError(f"dim must be an int, not {type(dim).__name__}")
+    bound = rank or 1
+    if not -bound <= dim < bound:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got"
+            f" {dim})"
+        )
+    return dim % bound

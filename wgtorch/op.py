@@ -1,0 +1,315 @@
+"""What an op is: a numpy reference, plus what the GPU and autograd need to know about it.
+
+The reference is the definition. Its name is the op's name, its docstring the documentation and
+its signature the schema, in PyTorch's order and with PyTorch's names. A parameter without an
+annotation, or annotated with one of the markers below, is a tensor; any other annotation makes it
+an attribute. Tensors are promoted to one common dtype unless their marker says otherwise.
+
+`vjp` maps an input to its gradient formula. A formula names what it needs, and only that is
+saved: `grad` the incoming gradient, `result` the result, an input or an attribute by its name,
+`input_shape` merely the shape of an input.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from wgtorch import dtype as dtypes_
+from wgtorch.dtype import DType, ZeroDim, bool_, int64, result_kind
+from wgtorch.layout import Layout
+
+REGISTRY: dict[str, Op] = {}
+
+# Markers of tensor parameters
+Condition = Any  # read as bool: is it nonzero?
+Index = Any  # integers that keep their dtype
+Other = Any  # any dtype, kept as it is
+Maybe = Any  # a tensor or None, promoted with the others
+Tensors = Sequence[Any]  # several tensors
+MARKERS = ("Condition", "Index", "Other", "Maybe", "Tensors")
+Sizes = tuple[int, ...]  # marks an attribute that may also be given as separate ints
+
+
+class Table(dict):
+    """A dict that works out what it does not know yet, once."""
+
+    __slots__ = ("work_out",)
+
+    def __init__(self, work_out: Callable[[Any], Any]):
+        self.work_out = work_out
+
+    def __missing__(self, key):
+        value = self[key] = self.work_out(key)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Op:
+    """The facts that every kind shares."""
+
+    reference: Callable
+    samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
+    vjp: dict[str, Callable] = field(default_factory=dict)
+    torch: str = ""  # dotted name to compare with; default: the same name
+    method: bool = True  # whether Tensor has it as a method
+    inplace: bool = False  # whether `name_` writes the result into the first input
+    aliases: tuple[str, ...] = ()
+    operator: str = ""  # the Python operator it is: "add" for +
+    tolerance: float = 2e-5  # of the GPU against the float64 reference, in the op's own tests
+
+    def __post_init__(self) -> None:
+        known = {"grad", "result", "results", *self.inputs, *self.attrs}
+        suffixes = ("_shape", "_dtype")
+        known |= {name + suffix for name in self.inputs for suffix in suffixes}
+        unknown = {n for f in self.vjp.values() for n in asks(f) if n not in known}
+        if unknown or set(self.vjp) - set(self.inputs):
+            raise TypeError(f"{self.name}: vjp names {unknown or set(self.vjp)}; known: {known}")
+        if self.name in REGISTRY:
+            raise TypeError(f"{self.name} is declared twice")
+        REGISTRY[self.name] = self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    @cached_property
+    def name(self) -> str:
+        return self.reference.__name__.rstrip("_")
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.reference).parameters)
+
+    @cached_property
+    def markers(self) -> dict[str, str]:
+        """The marker of each tensor parameter, '' for none."""
+        found = {}
+        for name, p in self.parameters.items():
+            said = "" if p.annotation is p.empty else str(p.annotation)
+            if said in ("", *MARKERS):
+                found[name] = said
+        return found
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self.markers)
+
+    @cached_property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes and their defaults."""
+        return {n: p.default for n, p in self.parameters.items() if n not in self.markers}
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Of the inputs that may be left out."""
+        pairs = ((n, self.parameters[n].default) for n in self.inputs)
+        return {n: default for n, default in pairs if default is not inspect.Parameter.empty}
+
+    def invoke(self, arrays: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The reference, on what numpy has."""
+        return self.reference(**dict(zip(self.inputs, arrays, strict=True)), **attrs)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Elementwise(Op):
+    """One number in, one number out, at every index. Broadcasts, promotes, fuses.
+
+    `wgsl` is a scalar expression over the parameters, or one per group of compute types ("float",
+    "int", "i64" ...). A function in it that WGSL lacks is looked up in shaders/lib as
+    `name_f32`, `name_i32` and so on. Attributes are numbers and travel at run time. Bools are
+    computed as 0 and 1.
+    """
+
+    wgsl: str | dict[str, str]
+    result: str = "same"  # "same" | "float" (integers become the default dtype) | "bool"
+    refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
+    inplace: bool = True
+
+    def compute_dtype(self, *kinds: DType | ZeroDim | type) -> DType:
+        """From the operands' kinds; a Python number is given as its type."""
+        counting = [k for k, n in zip(kinds, self.inputs, strict=False) if not self.markers[n]]
+        dtype = result_kind(*(counting or kinds))
+        if dtypes_.CATEGORIES[dtype.category] in self.refuses:
+            text = self.refuses[dtypes_.CATEGORIES[dtype.category]]
+            raise RuntimeError(text.format(op=self.name, dtype=dtype.short))
+        if self.result == "float" and dtype.category < 2:
+            return dtypes_.get_default_dtype()
+        return dtype
+
+    @cached_property
+    def typed(self) -> Table:
+        """The op at its dtypes, by the tuple of operand kinds; each is worked out once."""
+        table = Table(lambda kinds: self.at(self.compute_dtype(*kinds)))
+        dtypes_.when_default_changes.append(table.clear)
+        return table
+
+    def at(self, compute: DType) -> TypedOp:
+        """The op computing in a given dtype."""
+        return self._at[compute]
+
+    @cached_property
+    def _at(self) -> Table:
+        return Table(lambda compute: TypedOp(self, compute))
+
+    def expression(self, compute: DType) -> str:
+        """The WGSL for a compute dtype."""
+        if isinstance(self.wgsl, str):
+            return self.wgsl
+        group = "float" if compute.is_floating_point else "int"
+        for key in (compute.name, compute.wgsl, group):
+            if key in self.wgsl:
+                return self.wgsl[key]
+        return self.wgsl[""]
+
+
+class TypedOp:
+    """An elementwise op at given dtypes: what a promise promises, one object per op and dtypes."""
+
+    __slots__ = ("compute", "dtype", "op", "operands")
+
+    def __init__(self, op: Elementwise, compute: DType):
+        self.op, self.compute = op, compute
+        self.dtype = bool_ if op.result == "bool" else compute  # of the result
+        self.operands = [bool_ if op.markers[n] == "Condition" else compute for n in op.inputs]
+
+    def __repr__(self) -> str:
+        return f"{self.op.name}_{self.compute.name}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reduction(Op):
+    """Folds whole axes into one number with an associative `combine(a, b)`.
+
+    With `arg`, `combine` is a condition, whether b beats a, and the result is the place of the
+    winner (the first of equals).
+    """
+
+    combine: str  # WGSL expression over a and b
+    identity: str  # WGSL value with combine(identity, a) == a; lib names by compute type
+    result: str = "same"  # "same" | "sum" (integers become int64) | "bool"
+    arg: bool = False
+    empty: str = ""  # PyTorch's complaint when there is nothing to fold and no identity
+
+    def out_dtype(self, dtype: DType) -> DType:
+        if self.arg:
+            return int64
+        if self.result == "bool":
+            return bool_ if dtype is not dtypes_.uint8 else dtype
+        return int64 if self.result == "sum" and dtype.category < 2 else dtype
+
+    def compute_dtype(self, dtype: DType) -> DType:
+        """What elements are folded in."""
+        if self.result == "bool":
+            return bool_
+        return self.out_dtype(dtype) if not self.arg else dtype
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ViewOp(Op):
+    """Moves no data: a new Layout over the same Storage, or None where only a copy can do it."""
+
+    layout: Callable[..., Layout | None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Structured(Op):
+    """Has kernels of its own. `shape` and `dtype` say what comes out, and raise what is wrong.
+
+    `plan(facts) -> Pass | list[Pass]` says what runs on a GPU (see `Facts` and `Pass`).
+    """
+
+    shape: Callable[..., Any]  # shapes (None for what was left out), attrs -> shape, or several
+    plan: Callable[..., Any] | None = None
+    dtype: Callable[..., Any] | None = None  # dtypes, attrs -> dtype, or several
+    outputs: tuple[str, ...] = ()  # names of several results
+    differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
+    promotes: bool = True  # unmarked inputs are cast to one common dtype first
+
+    @cached_property
+    def gather(self) -> Callable:
+        """What several results are returned in."""
+        return namedtuple(self.name, self.outputs, module="wgtorch.return_types")  # type: ignore[misc]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Map(Structured):
+    """Element i of the result by `value_at(i)` of a shader that reads inputs as `NAME_at(place)`.
+
+    `numbers(facts) -> tuple` gives what the shader's head lists behind `launch:`.
+    """
+
+    shader: str
+    numbers: Callable[..., tuple[float, ...]] = lambda facts: ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Join(Structured):
+    """Several tensors, each written into its place of one result.
+
+    `places(out, layouts, **attrs)` gives those places, which together cover the result.
+    """
+
+    places: Callable[..., list[Layout]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Composite(Op):
+    """A formula of other ops, written on tensors; it needs no kernel and no gradient."""
+
+    function: Callable
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan may depend on: everything but data."""
+
+    layouts: tuple[Layout | None, ...]  # of the inputs; for `Tensors` a tuple of layouts
+    dtypes: tuple[DType | None, ...]
+    outs: tuple[Layout, ...]
+    out_dtypes: tuple[DType, ...]
+    attrs: dict[str, Any]
+    traits: Any  # of the adapter
+
+    @property
+    def out(self) -> Layout:
+        return self.outs[0]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One dispatch. Buffers are named: an input's name, `result` (or an output's name), or a
+    temporary's (`temps`: name -> (dtype, number of elements), seen by this and later passes).
+    """
+
+    shader: str
+    groups: tuple[int, int, int]
+    numbers: tuple[float, ...]  # what the shader's head lists behind `launch:`, in order
+    reads: tuple[str, ...]
+    writes: tuple[str, ...] = ("result",)
+    front: tuple[str, ...] = ()  # WGSL declarations, or names of shader files, put in front
+    temps: tuple[tuple[str, DType, int], ...] = ()
+    clear: tuple[str, ...] = ()  # buffers set to zero before
+
+
+def asks(formula: Callable) -> list[str]:
+    """What a formula wants to be given, by the names of its parameters."""
+    code = formula.__code__
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def declare(kind: type[Op], **facts: Any) -> Callable[[Callable], Op]:
+    return lambda reference: kind(reference=reference, **facts)
+
+
+def elementwise(wgsl: str | dict[str, str], **facts: Any) -> Callable[[Callable], Op]:
+    return declare(Elementwise, wgsl=wgsl, **facts)
+
+
+def composite(reference: Callable | None = None, **facts: Any) -> Callable[[Callable], Op]:
+    """Registers a function of tensors; `reference` (numpy) where torch has no such op to ask."""
+    del reference
+    return lambda function: Composite(reference=function, function=function, **facts)

@@ -1,0 +1,411 @@
+"""Ops that move no data: each is a Layout method under a tensor's name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wgtorch.layout import Layout, wrap_dim
+from wgtorch.op import Sizes, ViewOp, composite, declare
+from wgtorch.ops.samples import normal
+
+
+def permute_layout(layout: Layout, dims: Sizes) -> Layout:
+    rank = len(layout.shape)
+    if len(dims) != rank:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the"
+            f" length of the desired ordering of dimensions i.e. input.dim() = {rank} is not equal"
+            f" to len(dims) = {len(dims)}".replace("(sparse_coo)", "")
+        )
+    wrapped = tuple(wrap_dim(d, rank) for d in dims)
+    if len(set(wrapped)) != rank:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return layout.permute(wrapped)
+
+
+def inverse(dims: Sizes) -> Sizes:
+    wrapped = [d % len(dims) for d in dims]
+    return tuple(int(i) for i in np.argsort(wrapped))
+
+
+@declare(
+    ViewOp,
+    layout=permute_layout,
+    vjp={"input": lambda grad, dims: grad.permute(inverse(dims))},
+    samples=lambda rng: [((normal(rng, 2, 3, 4),), {"dims": (2, 0, -2)})],
+)
+def permute(input, dims: Sizes):
+    "The dimensions in another order."
+    return np.transpose(input, dims)
+
+
+def transpose_layout(layout: Layout, dim0: int, dim1: int) -> Layout:
+    rank = len(layout.shape)
+    a, b = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    dims = list(range(rank))
+    if rank:
+        dims[a], dims[b] = dims[b], dims[a]
+    return layout.permute(tuple(dims))
+
+
+@declare(
+    ViewOp,
+    layout=transpose_layout,
+    vjp={"input": lambda grad, dim0, dim1: grad.transpose(dim0, dim1)},
+    samples=lambda rng: [((normal(rng, 2, 3, 4),), {"dim0": 0, "dim1": -1})],
+    aliases=("swapaxes", "swapdims"),
+)
+def transpose(input, dim0: int, dim1: int):
+    "Dimensions `dim0` and `dim1` swapped."
+    return np.swapaxes(input, dim0, dim1)
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 4),), {}), ((normal(rng, 3),), {})])
+def t(input):
+    "The transpose of a tensor of at most two dimensions."
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D"
+        )
+    return input.transpose(0, 1) if input.ndim == 2 else input.view_as(input)
+
+
+@composite(samples=lambda rng: [((normal(rng, 2, 3, 4),), {"source": 0, "destination": 2})],
+           aliases=("moveaxis",))  # fmt: skip
+def movedim(input, source: Sizes, destination: Sizes):
+    "Dimensions at `source` moved to `destination`; the others keep their order."
+    rank = input.ndim
+    sources = [wrap_dim(d, rank) for d in ([source] if isinstance(source, int) else source)]
+    targets = [
+        wrap_dim(d, rank) for d in ([destination] if isinstance(destination, int) else destination)
+    ]
+    if len(sources) != len(targets):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain"
+            f" the same number of dims as destination ({targets} dims)"
+        )
+    for name, dims in (("source", sources), ("destination", targets)):
+        if len(set(dims)) < len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    rest = iter(d for d in range(rank) if d not in sources)
+    moved = dict(zip(targets, sources, strict=True))
+    return input.permute(tuple(moved[d] if d in moved else next(rest) for d in range(rank)))
+
+
+def expand_layout(layout: Layout, size: Sizes, implicit: bool = False) -> Layout:
+    new = len(size) - len(layout.shape)
+    if new < 0:
+        raise RuntimeError(
+            f"expand({list(layout.shape)}, size={list(size)}): the number of sizes provided"
+            f" ({len(size)}) must be greater or equal to the number of dimensions in the tensor"
+            f" ({len(layout.shape)})"
+        )
+    shape = list(size)
+    for d, (have, want) in enumerate(zip(layout.shape, size[new:], strict=True), new):
+        if want == -1:
+            shape[d] = have
+        elif have not in (1, want):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}) at"
+                f" non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor sizes:"
+                f" {list(layout.shape)}"
+            )
+    if any(n < 0 for n in shape):
+        raise RuntimeError(
+            f"The expanded size of the tensor ({min(shape)}) isn't allowed in a leading,"
+            f" non-existing dimension {shape.index(min(shape))}"
+        )
+    return layout.expand(tuple(shape))
+
+
+@declare(
+    ViewOp,
+    layout=expand_layout,
+    vjp={"input": lambda grad, input_shape: grad.sum_to_size(input_shape)},
+    samples=lambda rng: [((normal(rng, 3, 1),), {"size": (2, -1, 4)})],
+)
+def expand(input, size: Sizes, *, implicit: bool = False):
+    "Dimensions of size 1 repeated without copying; -1 keeps a size."
+    new = len(size) - input.ndim
+    shape = [input.shape[d - new] if n == -1 else n for d, n in enumerate(size)]
+    return np.broadcast_to(input, shape)
+
+
+def sized(layout: Layout, shape: Sizes) -> Sizes:
+    """`shape` with its -1 worked out."""
+    if any(n < -1 for n in shape):
+        raise RuntimeError(f"invalid shape dimension {min(shape)}")
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = 1
+    for n in shape:
+        known *= n if n != -1 else 1
+    wrong = RuntimeError(f"shape '{list(shape)}' is invalid for input of size {layout.numel}")
+    if -1 not in shape:
+        if known != layout.numel:
+            raise wrong
+        return shape
+    if not known:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified"
+            f" dimension size -1 can be any value and is ambiguous"
+        )
+    if layout.numel % known:
+        raise wrong
+    return tuple(layout.numel // known if n == -1 else n for n in shape)
+
+
+@declare(
+    ViewOp,
+    layout=lambda layout, shape: layout.reshape(sized(layout, shape)),
+    vjp={"input": lambda grad, input_shape: grad.reshape(input_shape)},
+    samples=lambda rng: [
+        ((normal(rng, 4, 6),), {"shape": (2, -1)}),
+        ((normal(rng, 6, 4).T,), {"shape": (3, 8)}),
+    ],
+)
+def reshape(input, shape: Sizes):
+    "The same elements under a new shape; copies only where no layout can say it."
+    return np.reshape(input, shape)
+
+
+def view_layout(layout: Layout, size: Sizes) -> Layout:
+    found = layout.reshape(sized(layout, size))
+    if found is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one"
+            " dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return found
+
+
+@declare(
+    ViewOp,
+    layout=view_layout,
+    vjp={"input": lambda grad, input_shape: grad.reshape(input_shape)},
+    samples=lambda rng: [((normal(rng, 4, 6),), {"size": (2, 12)})],
+    torch="Tensor.view",
+)
+def view(input, size: Sizes):
+    "The same memory under a new shape; `RuntimeError` where that cannot be."
+    return np.reshape(input, size)
+
+
+@declare(
+    ViewOp,
+    layout=lambda layout, dim: layout.unsqueeze(wrap_dim(dim, len(layout.shape) + 1)),
+    vjp={"input": lambda grad, input_shape: grad.reshape(input_shape)},
+    samples=lambda rng: [((normal(rng, 3, 4),), {"dim": -2})],
+)
+def unsqueeze(input, dim: int):
+    "With a new dimension of size 1 at `dim`."
+    return np.expand_dims(input, dim)
+
+
+def squeeze_layout(layout: Layout, dim) -> Layout:
+    rank = len(layout.shape)
+    dims = range(rank) if dim is None else (dim,) if isinstance(dim, int) else dim
+    return layout.squeeze(tuple(wrap_dim(d, rank) for d in dims))
+
+
+@declare(
+    ViewOp,
+    layout=squeeze_layout,
+    vjp={"input": lambda grad, input_shape: grad.reshape(input_shape)},
+    samples=lambda rng: [
+        ((normal(rng, 3, 1, 4, 1),), {}),
+        ((normal(rng, 3, 1, 4, 1),), {"dim": 1}),
+        ((normal(rng, 3, 1, 4, 1),), {"dim": (0, -1)}),
+    ],
+)
+def squeeze(input, dim: Sizes | None = None):
+    "Without the dimensions of size 1 (those of `dim`, where given)."
+    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    kept = {d % (input.ndim or 1) for d in dims}
+    return input.reshape([n for d, n in enumerate(input.shape) if d not in kept or n != 1])
+
+
+def select_layout(layout: Layout, dim: int, index: int) -> Layout:
+    rank = len(layout.shape)
+    if not rank:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = wrap_dim(dim, rank)
+    size = layout.shape[axis]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(layout.shape)} at"
+            f" dimension {axis}"
+        )
+    return layout.select(axis, index % size)
+
+
+@declare(
+    ViewOp,
+    layout=select_layout,
+    vjp={
+        "input": lambda grad, input_shape, dim, index: grad.new_zeros(input_shape).select_scatter(
+            grad, dim, index
+        )
+    },
+    samples=lambda rng: [((normal(rng, 3, 4, 2),), {"dim": 1, "index": -3})],
+)
+def select(input, dim: int, index: int):
+    "Without dimension `dim`, at `index`."
+    return np.take(input, index, dim)
+
+
+def slice_layout(layout: Layout, dim: int, start, end, step: int) -> Layout:
+    rank = len(layout.shape)
+    if not rank:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    axis = wrap_dim(dim, rank)
+    if step < 1:
+        raise RuntimeError("slice step must be positive")
+    first, last, _ = slice_(start, end).indices(layout.shape[axis])
+    return layout.slice(axis, first, max(0, -(-(last - first) // step)), step)
+
+
+slice_ = slice  # the op below takes its name
+
+
+@declare(
+    ViewOp,
+    layout=slice_layout,
+    vjp={
+        "input": lambda grad, input_shape, dim, start, end, step: grad.new_zeros(
+            input_shape
+        ).slice_scatter(grad, dim, start, end, step)
+    },
+    samples=lambda rng: [((normal(rng, 7, 4),), {"dim": 0, "start": 1, "end": -1, "step": 2})],
+    torch="ops.aten.slice",
+)
+def _slice(input, dim: int = 0, start: int | None = None, end: int | None = None,
+               step: int = 1):  # fmt: skip
+    "Every `step`-th of `start` to `end` along `dim`: what `x[start:end:step]` is."
+    return input[(slice_(None),) * (dim % input.ndim) + (slice_(start, end, step),)]
+
+
+@composite(samples=lambda rng: [((normal(rng, 5, 4),), {"dim": 0, "start": 1, "length": 3})])
+def narrow(input, dim: int, start: int, length: int):
+    "`length` elements from `start` on, along `dim`."
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    size = input.shape[wrap_dim(dim, input.ndim)]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -size <= start <= size:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})"
+        )
+    start = start + size if start < 0 else start
+    if start + length > size:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return input._slice(dim, start, start + length)
+
+
+def diagonal_layout(layout: Layout, offset: int, dim1: int, dim2: int) -> Layout:
+    rank = len(layout.shape)
+    a, b = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return layout.diagonal(offset, a, b)
+
+
+@declare(
+    ViewOp,
+    layout=diagonal_layout,
+    vjp={
+        "input": lambda grad, input_shape, offset, dim1, dim2: grad.new_zeros(
+            input_shape
+        ).diagonal_scatter(grad, offset, dim1, dim2)
+    },
+    samples=lambda rng: [
+        ((normal(rng, 3, 4, 5),), {"offset": 1, "dim1": 0, "dim2": 2}),
+        ((normal(rng, 4, 3),), {"offset": -2}),
+    ],
+)
+def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1):
+    "The elements with equal index in `dim1` and `dim2` (shifted by `offset`), as the last dim."
+    return np.diagonal(input, offset, dim1, dim2)
+
+
+def unfold_layout(layout: Layout, dimension: int, size: int, step: int) -> Layout:
+    rank = len(layout.shape)
+    axis = wrap_dim(dimension, rank)
+    have = layout.shape[axis] if rank else 1
+    if size > have:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {axis} is {have} but size is {size}"
+        )
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return (layout if rank else layout.unsqueeze(0)).windows(axis, size, step)
+
+
+@declare(
+    ViewOp,
+    layout=unfold_layout,
+    vjp={
+        "input": lambda grad, input_shape, dimension, size, step: grad.new_zeros(
+            input_shape
+        )._unfold_add(grad, dimension, size, step)
+    },
+    samples=lambda rng: [((normal(rng, 7, 3),), {"dimension": 0, "size": 3, "step": 2})],
+    torch="Tensor.unfold",
+)
+def unfold(input, dimension: int, size: int, step: int):
+    "All windows of `size` elements, `step` apart, along `dimension`, as a new last dim."
+    windows = np.lib.stride_tricks.sliding_window_view(input, size, dimension)
+    index = (slice_(None),) * (dimension % input.ndim) + (slice_(None, None, step),)
+    return windows[index]
+
+
+@composite(method=True, samples=None)
+def _unfold_add(input, grad, dimension: int, size: int, step: int):
+    "`input` plus what each window of `unfold` has for it."
+    count, out = grad.shape[dimension % (grad.ndim - 1)], input
+    for k in range(size):
+        part = grad.select(-1, k)
+        stop = k + (count - 1) * step + 1
+        here = out._slice(dimension, k, stop, step)
+        out = out.slice_scatter(here + part, dimension, k, stop, step)
+    return out
+
+
+@composite(samples=lambda rng: [((normal(rng, 2, 3, 4),), {"start_dim": 1})])
+def flatten(input, start_dim: int = 0, end_dim: int = -1):
+    "Dimensions `start_dim` to `end_dim` as one."
+    if not input.ndim:
+        return input.reshape((1,))
+    first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    inside = 1
+    for n in input.shape[first : last + 1]:
+        inside *= n
+    return input.reshape((*input.shape[:first], inside, *input.shape[last + 1 :]))
+
+
+@composite(samples=lambda rng: [((normal(rng, 2, 12),), {"dim": 1, "sizes": (3, -1)})])
+def unflatten(input, dim: int, sizes: Sizes):
+    "Dimension `dim` split into `sizes`."
+    axis = wrap_dim(dim, input.ndim)
+    inner = Layout.contiguous((input.shape[axis],))
+    try:
+        shape = sized(inner, tuple(sizes))
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis}"
+            f" ({input.shape[axis]}) in the input tensor"
+        ) from None
+    return input.reshape((*input.shape[:axis], *shape, *input.shape[axis + 1 :]))
+
+
+@composite(samples=lambda rng: [((normal(rng, 2, 3),), {})])
+def ravel(input):
+    "All elements in one dimension."
+    return input.reshape((-1,))

@@ -1,0 +1,456 @@
+"""Tensor: a View with a past. Its methods are the registered ops, plus the few written here."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from wgtorch import show
+from wgtorch.autograd import tensors as autograd_of_tensors
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.nodes import Moved
+from wgtorch.backend import backend
+from wgtorch.device import Device
+from wgtorch.dispatch.doors import DOORS, cast
+from wgtorch.dispatch.write import write
+from wgtorch.dtype import ALL, ALIASES, DType, bfloat16, bool_, result_kind
+from wgtorch.layout import Layout, wrap_dim
+from wgtorch.methods import Methods, fill
+from wgtorch.op import REGISTRY, Table
+from wgtorch.size import Size
+from wgtorch.storage import Storage, View
+
+
+class Tensor(View, autograd_of_tensors.Differentiable, Methods):
+    """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
+
+    __slots__ = ("__dict__", "__weakref__", "_wants", "past")
+    __array_priority__ = 1000  # numpy arrays leave mixed arithmetic to us
+
+    # What few tensors have; an instance that has it overrides these
+    grad: Tensor | None = None
+    output_nr = 0
+    name: str | None = None
+    _leaf: weakref.ref | None = None
+    _base: Tensor | None = None  # a view's: the tensor whose memory it looks at
+    _seen = 0  # storage.writes when `past` was worked out (views)
+
+    def __init__(self, storage: Storage, layout: Layout, wants: bool = False):
+        self.storage, self.layout = storage, layout
+        self._wants = wants  # PyTorch's requires_grad
+        self.past: Any = None  # PyTorch's grad_fn
+
+    # What it is
+
+    @property
+    def shape(self) -> Size:
+        return Size(self.layout.shape)
+
+    @property
+    def device(self) -> Device:
+        return self.storage.value.device
+
+    @property
+    def ndim(self) -> int:
+        return len(self.layout.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.layout.numel * self.dtype.itemsize
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
+    @property
+    def is_webgpu(self) -> bool:
+        return self.device.type == "webgpu"
+
+    is_cuda = is_webgpu  # code written for PyTorch asks this
+
+    @property
+    def _version(self) -> int:
+        return self.storage.version
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.layout.shape[wrap_dim(dim, self.ndim)]
+
+    def dim(self) -> int:
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        return self.layout.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        strides = self.layout.strides
+        return strides if dim is None else strides[wrap_dim(dim, self.ndim)]
+
+    def storage_offset(self) -> int:
+        return self.layout.offset
+
+    def is_contiguous(self) -> bool:
+        return self.layout.is_contiguous
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def get_device(self) -> int:
+        return -1 if self.is_cpu else self.device.index
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        return self.storage is tensor.storage and self.layout is tensor.layout
+
+    def data_ptr(self) -> int:
+        """An address of the first element: stable, and equal for tensors that share it."""
+        return address(self.storage) + self.layout.offset * self.dtype.itemsize
+
+    def untyped_storage(self) -> UntypedStorage:
+        return UntypedStorage(self.storage)
+
+    def __len__(self) -> int:
+        if not self.layout.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.layout.shape[0]
+
+    def __bool__(self) -> bool:
+        if self.layout.numel != 1:
+            what = "no values" if not self.layout.numel else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(self.item())
+
+    def __repr__(self) -> str:
+        return show.text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if not self.layout.shape and spec else str(self)
+
+    def explain(self) -> str:
+        """The kernel that would compute this tensor, if it is still a promise; nothing runs."""
+        return backend(self.device).explain(self)
+
+    # Getting data out
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The elements as numpy; shares memory with a cpu tensor."""
+        if self._wants and not force:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()"
+                " instead."
+            )
+        if not self.is_cpu and not force:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy"
+                f" the tensor to host memory first."
+            )
+        if self.is_cpu:
+            self.storage.shared = True
+        return backend(self.device).download(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def item(self) -> Any:
+        if self.layout.numel != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.layout.numel} elements cannot be converted to Scalar"
+            )
+        return self._one().item()
+
+    def _one(self) -> np.ndarray:
+        array = backend(self.device).download(self)
+        return array.astype(np.float32) if self.dtype is bfloat16 else array
+
+    def tolist(self) -> Any:
+        array = backend(self.device).download(self)
+        return (array.astype(np.float32) if self.dtype is bfloat16 else array).tolist()
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.category > 1 or self.layout.numel != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())
+
+    # Moving and copying
+
+    def over(self, storage: Storage, layout: Layout) -> Tensor:
+        """A tensor without a past."""
+        return Tensor(storage, layout)
+
+    def snapshot(self) -> Tensor:
+        """Detached, and deaf to later writes."""
+        return Tensor(Storage(self.value), self.layout)
+
+    def to(self, *args: Any, dtype: DType | None = None, device: Any = None, copy: bool = False,
+           non_blocking: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+        """On another device, as another dtype, or like another tensor; itself if it is so."""
+        for arg in args:
+            if isinstance(arg, DType):
+                dtype = arg
+            elif isinstance(arg, Tensor):
+                dtype, device = arg.dtype, arg.device
+            elif isinstance(arg, str) and arg in DTYPE_NAMES:
+                dtype = DTYPE_NAMES[arg]
+            elif isinstance(arg, bool):
+                copy = copy or (arg and arg is args[-1] and len(args) > 2)
+            elif arg is not None:
+                device = arg
+        out = self
+        if dtype is not None and dtype is not out.dtype:
+            out = cast(out, dtype)
+        if device is not None:
+            place = Device(device)
+            if place is not out.device:
+                out = moved(out, place)
+        return DOORS["copy"](out) if copy and out is self else out
+
+    def type(self, dtype: Any = None) -> Any:
+        if dtype is None:
+            return f"torch.{self.dtype.short}Tensor"
+        return self.to(DTYPE_NAMES.get(str(dtype).removeprefix("torch."), dtype))
+
+    def type_as(self, other: Tensor) -> Tensor:
+        return self.to(other.dtype)
+
+    def cpu(self) -> Tensor:
+        return self.to("cpu")
+
+    def webgpu(self, device: Any = "webgpu") -> Tensor:
+        return self.to(device if device is not None else "webgpu")
+
+    cuda = webgpu  # what code written for PyTorch says
+
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        return self if self.layout.is_contiguous else DOORS["copy"](self)
+
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy that passes gradients on."""
+        return DOORS["copy"](self)
+
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
+        """The elements of `src`, broadcast, cast and moved as needed."""
+        if not isinstance(src, View):
+            raise TypeError(
+                f"copy_(): argument 'other' must be Tensor, not {builtin_type(src).__name__}"
+            )
+        return write(self, src, "copy_")
+
+    def fill_(self, value: Any) -> Tensor:
+        """`value` everywhere."""
+        if isinstance(value, View) and value.layout.shape:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with"
+                f" {len(value.layout.shape)} dimensions."
+            )
+        source = value if isinstance(value, View) else self.new_full((), value)
+        return write(self, source, "fill_")
+
+    def zero_(self) -> Tensor:
+        return self.fill_(0)
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: DType | None = None,
+                 device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        place = Device(device) if device is not None else self.device
+        return full(shape_of((size,)), fill_value, dtype or self.dtype, place, requires_grad)
+
+    def new_zeros(self, *size: Any, **facts: Any) -> Tensor:
+        return self.new_full(shape_of(size or (facts.pop("size"),)), 0, **facts)
+
+    def new_ones(self, *size: Any, **facts: Any) -> Tensor:
+        return self.new_full(shape_of(size or (facts.pop("size"),)), 1, **facts)
+
+    new_empty = new_zeros
+
+    def view_as(self, other: Tensor) -> Tensor:
+        return self.view(other.layout.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        return self.reshape(other.layout.shape)
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        return self.expand(other.layout.shape)
+
+    def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+        offset = self.layout.offset if storage_offset is None else storage_offset
+        return DOORS["as_strided"](self, tuple(size), tuple(stride), offset)
+
+    # Shapes
+
+    @property
+    def T(self) -> Tensor:
+        return self.permute(tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self) -> Tensor:
+        if self.ndim < 2:
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got"
+                f" {self.ndim}-D tensor."
+            )
+        return self.transpose(-2, -1)
+
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """What was repeated by broadcasting from `size`, added up."""
+        shape = shape_of(size)
+        if self.layout.shape == shape:
+            return self
+        new = self.ndim - len(shape)
+        padded = (1,) * new + shape
+        if new < 0 or any(n not in (1, m) for n, m in zip(padded, self.layout.shape, strict=True)):
+            raise RuntimeError(
+                f"size {{{list(shape)}}} is not expandable to size {{{list(self.layout.shape)}}}."
+            )
+        dims = tuple(d for d, n in enumerate(padded) if n == 1 and self.layout.shape[d] != 1)
+        out = self.sum(dims, True) if dims else self
+        return out if out.layout.shape == shape else out.reshape(shape)
+
+    def restored(self, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+        """Put back, as size 1, the axes a reduction removed."""
+        if keepdim or not dim:
+            return self
+        shape = list(self.layout.shape)
+        for d in dim:
+            shape.insert(d, 1)
+        return self.reshape(tuple(shape))
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if self.past is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy"
+                " protocol at the moment. If you were attempting to deepcopy a module, this may be"
+                " because of a torch.nn.utils.weight_norm usage."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        fresh = self.detach().clone()
+        out = builtin_type(self)(fresh.storage, fresh.layout)
+        out._wants = self._wants
+        memo[id(self)] = out
+        if self.grad is not None:
+            out.grad = self.grad.__deepcopy__(memo)
+        return out
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        array = backend(self.device).download(self.detach())
+        state_ = (np.ascontiguousarray(array).tobytes(), self.layout.shape, self.dtype,
+                  str(self.device), self._wants)  # fmt: skip
+        return rebuilt, (builtin_type(self), *state_)
+
+
+builtin_type = type
+DTYPE_NAMES = {dtype.name: dtype for dtype in ALL} | ALIASES
+
+
+class UntypedStorage:
+    """The bytes under a tensor, as PyTorch's `untyped_storage()` shows them."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def nbytes(self) -> int:
+        return self._storage.value.nbytes
+
+    size = nbytes
+
+    def data_ptr(self) -> int:
+        return address(self._storage)
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+
+def address(storage: Storage) -> int:
+    value = storage.value
+    if isinstance(value.buffer, np.ndarray):
+        return value.buffer.__array_interface__["data"][0]
+    return id(storage)
+
+
+def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wants: bool) -> Tensor:
+    """What unpickling calls."""
+    array = np.frombuffer(data, dtype.np).reshape(shape)
+    value = backend(Device(device)).upload(array, dtype)
+    return kind(Storage(value), Layout.contiguous(shape), wants)
+
+
+def moved(x: Tensor, place: Device) -> Tensor:
+    """On another device; the gradient travels back."""
+    whole = x if x.is_whole else DOORS["copy"](x.detach())
+    value = backend(x.device).send(whole.value, backend(place))
+    out = Tensor(Storage(value), Layout.contiguous(x.layout.shape))
+    if (x._wants or x.storage.writes) and state.recording:
+        out._wants, out.past = True, Moved(x)
+    return out
+
+
+def shape_of(size: tuple) -> tuple[int, ...]:
+    """A shape given as one sequence or as ints."""
+    if len(size) == 1 and not isinstance(size[0], int | np.integer):
+        size = tuple(size[0]) if not isinstance(size[0], View) else (int(size[0]),)  # type: ignore[arg-type]
+    shape = tuple([n if type(n) is int else n.__index__() for n in size])
+    if shape and min(shape) < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+        )
+    return shape
+
+
+def full(
+    shape: tuple[int, ...], value: Any, dtype: DType | None, device: Device, wants: bool = False
+) -> Tensor:
+    """The same number everywhere; costs nothing before it is used."""
+    if isinstance(value, View):
+        value = value.item()  # type: ignore[attr-defined]
+    dtype = dtype or result_kind(type(value))
+    if wants and dtype.category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    layout = Layout.contiguous(shape)
+    home = backend(device)
+    if hasattr(home, "check"):
+        home.check(dtype, layout.numel)
+    typed = FILL[dtype]
+    if dtype is bool_:
+        value = bool(value)
+    elif dtype.category < 2 and isinstance(value, float):
+        value = int(value)
+    return Tensor(Storage(home.elementwise(typed, (value,), {}, layout)), layout, wants)
+
+
+FILL = Table(lambda dtype: REGISTRY["fill"].at(dtype))  # type: ignore[attr-defined]
+fill(Tensor)
