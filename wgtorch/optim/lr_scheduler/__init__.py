@@ -1,0 +1,23 @@
+"""Schedules: how the learning rate changes while training goes on."""
+
+from wgtorch.optim.lr_scheduler.cycle import CosineAnnealingWarmRestarts, OneCycleLR
+from wgtorch.optim.lr_scheduler.decay import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from wgtorch.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from wgtorch.optim.lr_scheduler.schedule import LRScheduler
+from wgtorch.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
+
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
+    "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
