@@ -2,133 +2,42 @@
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from wgtorch import show
-from wgtorch.autograd import tensors as autograd_of_tensors
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.nodes import Moved
+from wgtorch.autograd.tensors import Differentiable
 from wgtorch.backend import backend
 from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
 from wgtorch.dispatch.write import write
-from wgtorch.dtype import ALL, ALIASES, DType, bfloat16, bool_, result_kind
-from wgtorch.layout import Layout, wrap_dim
+from wgtorch.dtype import (
+    ALIASES, ALL, DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64,
+    result_kind, uint8,
+)  # fmt: skip
+from wgtorch.facts import Facts
+from wgtorch.layout import Layout
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
-from wgtorch.size import Size
 from wgtorch.storage import Storage, View
 
 
-class Tensor(View, autograd_of_tensors.Differentiable, Methods):
+class Tensor(Facts, Differentiable, Methods):
     """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
 
     __slots__ = ("__dict__", "__weakref__", "_wants", "past")
     __array_priority__ = 1000  # numpy arrays leave mixed arithmetic to us
 
-    # What few tensors have; an instance that has it overrides these
-    grad: Tensor | None = None
-    output_nr = 0
     name: str | None = None
-    _leaf: weakref.ref | None = None
-    _base: Tensor | None = None  # a view's: the tensor whose memory it looks at
-    _seen = 0  # storage.writes when `past` was worked out (views)
 
     def __init__(self, storage: Storage, layout: Layout, wants: bool = False):
         self.storage, self.layout = storage, layout
         self._wants = wants  # PyTorch's requires_grad
         self.past: Any = None  # PyTorch's grad_fn
-
-    # What it is
-
-    @property
-    def shape(self) -> Size:
-        return Size(self.layout.shape)
-
-    @property
-    def device(self) -> Device:
-        return self.storage.value.device
-
-    @property
-    def ndim(self) -> int:
-        return len(self.layout.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.layout.numel * self.dtype.itemsize
-
-    @property
-    def is_cpu(self) -> bool:
-        return self.device.type == "cpu"
-
-    @property
-    def is_meta(self) -> bool:
-        return self.device.type == "meta"
-
-    @property
-    def is_webgpu(self) -> bool:
-        return self.device.type == "webgpu"
-
-    is_cuda = is_webgpu  # code written for PyTorch asks this
-
-    @property
-    def _version(self) -> int:
-        return self.storage.version
-
-    def size(self, dim: int | None = None) -> Any:
-        return self.shape if dim is None else self.layout.shape[wrap_dim(dim, self.ndim)]
-
-    def dim(self) -> int:
-        return self.ndim
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        return self.layout.numel
-
-    nelement = numel
-
-    def element_size(self) -> int:
-        return self.dtype.itemsize
-
-    def stride(self, dim: int | None = None) -> Any:
-        strides = self.layout.strides
-        return strides if dim is None else strides[wrap_dim(dim, self.ndim)]
-
-    def storage_offset(self) -> int:
-        return self.layout.offset
-
-    def is_contiguous(self) -> bool:
-        return self.layout.is_contiguous
-
-    def is_floating_point(self) -> bool:
-        return self.dtype.is_floating_point
-
-    def is_complex(self) -> bool:
-        return self.dtype.is_complex
-
-    def is_signed(self) -> bool:
-        return self.dtype.is_signed
-
-    def get_device(self) -> int:
-        return -1 if self.is_cpu else self.device.index
-
-    def is_set_to(self, tensor: Tensor) -> bool:
-        return self.storage is tensor.storage and self.layout is tensor.layout
-
-    def data_ptr(self) -> int:
-        """An address of the first element: stable, and equal for tensors that share it."""
-        return address(self.storage) + self.layout.offset * self.dtype.itemsize
-
-    def untyped_storage(self) -> UntypedStorage:
-        return UntypedStorage(self.storage)
 
     def __len__(self) -> int:
         if not self.layout.shape:
@@ -256,6 +165,25 @@ class Tensor(View, autograd_of_tensors.Differentiable, Methods):
 
     cuda = webgpu  # what code written for PyTorch says
 
+    def pin_memory(self, device: Any = None) -> Tensor:
+        return self  # staging memory is pinned where it helps; there is nothing to ask for
+
+    def is_pinned(self) -> bool:
+        return False
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """For other libraries to look at the memory of a cpu tensor."""
+        if self.requires_grad:
+            raise BufferError(
+                "Can't export tensors that require gradient, use tensor.detach()"
+            )
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if not self.is_cpu:
+            raise BufferError(f"DLPack knows no {self.device}; use .cpu()")
+        return 1, 0
+
     def contiguous(self, memory_format: Any = None) -> Tensor:
         return self if self.layout.is_contiguous else DOORS["copy"](self)
 
@@ -377,31 +305,6 @@ builtin_type = type
 DTYPE_NAMES = {dtype.name: dtype for dtype in ALL} | ALIASES
 
 
-class UntypedStorage:
-    """The bytes under a tensor, as PyTorch's `untyped_storage()` shows them."""
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
-
-    def nbytes(self) -> int:
-        return self._storage.value.nbytes
-
-    size = nbytes
-
-    def data_ptr(self) -> int:
-        return address(self._storage)
-
-    def __len__(self) -> int:
-        return self.nbytes()
-
-
-def address(storage: Storage) -> int:
-    value = storage.value
-    if isinstance(value.buffer, np.ndarray):
-        return value.buffer.__array_interface__["data"][0]
-    return id(storage)
-
-
 def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wants: bool) -> Tensor:
     """What unpickling calls."""
     array = np.frombuffer(data, dtype.np).reshape(shape)
@@ -453,4 +356,19 @@ def full(
 
 
 FILL = Table(lambda dtype: REGISTRY["fill"].at(dtype))  # type: ignore[attr-defined]
+CASTS = {"bool": bool_, "byte": uint8, "char": int8, "short": int16, "int": int32, "long": int64,
+         "half": float16, "bfloat16": bfloat16, "float": float32, "double": float64}  # fmt: skip
+
+
+def casting(name: str, dtype: DType) -> Callable[..., Tensor]:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The same numbers as {dtype!r}; itself if they are."
+    return method
+
+
+for _name, _dtype in CASTS.items():
+    setattr(Tensor, _name, casting(_name, _dtype))
 fill(Tensor)

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
 
-def write(target: Tensor, source: Tensor, name: str) -> Tensor:
-    """`target` becomes `source`, which broadcasts to it; checked, recorded, versioned."""
+def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Tensor:
+    """`target` becomes `source`, which broadcasts to it; checked, recorded, versioned.
+
+    `fresh`: nobody else holds `source`.
+    """
     shape = target.layout.shape
     if source.layout.shape != shape:
-        source = stretched(target, source, name)
+        source, fresh = stretched(target, source, name), True
     recording = state.recording and (
         target._wants or source._wants or target.storage.writes or source.storage.writes
     )
@@ -37,12 +40,12 @@ def write(target: Tensor, source: Tensor, name: str) -> Tensor:
             f" operation."
         )
     if source.dtype is not target.dtype:
-        source = cast(source, target.dtype)
+        source, fresh = cast(source, target.dtype), True
     if source.device is not target.device:
-        source = source.to(target.device)
+        source, fresh = source.to(target.device), True
     put(target, source)
     if recording:
-        rebase(target, source)
+        rebase(target, source, fresh)
     return target
 
 
@@ -87,7 +90,7 @@ def inplace(op: Op) -> Callable[..., Tensor]:
             check_leaf(self)
         result = door(self, *args, **given)
         check_castable(self, result)
-        return write(self, result, name)
+        return write(self, result, name, True)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."

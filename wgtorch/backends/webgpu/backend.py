@@ -33,6 +33,8 @@ class WebGPU:
         self.dialect = self.gpu.dialect
         self.take, self.queue = self.gpu.pool.take, self.gpu.queue
         self.dock = Dock(self)
+        self.gpu.pool.make_room = self.empty_cache
+        self.dock.pool.make_room = self.empty_cache
         self.kernels: dict[tuple, Kernel] = {}  # by structure, never by text
         self.folder = Folder(self)
         self.launcher = Launcher(self)
@@ -100,6 +102,28 @@ class WebGPU:
         if promise is None:
             return "already filled"
         return codegen.elementwise(Program(promise), self.dialect)
+
+    def stats(self) -> dict[str, int]:
+        """What `wgtorch.memory_stats` shows."""
+        dock = self.dock
+        return self.gpu.pool.stats() | {
+            "saved_tensors.host_bytes.current": dock.pool.live.current,
+            "saved_tensors.host_bytes.peak": dock.pool.live.peak,
+            "saved_tensors.d2h_bytes.total": dock.sent,
+            "saved_tensors.h2d_bytes.total": dock.fetched,
+        }
+
+    def reset_peak(self) -> None:
+        self.gpu.pool.reset_peak()
+        self.dock.pool.reset_peak()
+
+    def empty_cache(self) -> None:
+        """Free blocks go back to the driver, their bind groups first."""
+        self.queue.flush()
+        dropped = self.gpu.pool.drop_free()
+        self.gpu.pipelines.forget(self.queue, set(dropped))
+        for block in [*dropped, *self.dock.pool.drop_free()]:
+            block.handle.destroy()
 
     # Promises, and making them true
 

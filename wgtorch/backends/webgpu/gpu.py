@@ -5,7 +5,7 @@ from __future__ import annotations
 from wgtorch.backends.webgpu import adapter
 from wgtorch.backends.webgpu.packing import Dialect
 from wgtorch.backends.webgpu.pipelines import Pipelines
-from wgtorch.backends.webgpu.pool import Pool
+from wgtorch.backends.webgpu.pool import SLACK, Pool
 from wgtorch.backends.webgpu.queue import Queue
 from wgtorch.config import PUBLIC_API
 
@@ -15,13 +15,14 @@ class GPU:
         self.device, self.traits = adapter.open_device(index)
         self.dialect = Dialect(int64=self.traits.int64, f64=self.traits.f64)
         self.most_buffers = self.traits.most_buffers
-        self.pool = Pool(self.device)
+        self.pool = Pool(self.device, most_bytes=self.traits.most_binding_bytes - SLACK)
+        eager = not self.traits.is_software
         if PUBLIC_API:
-            self.queue, module = Queue(self.device), self.device.create_shader_module
+            self.queue, module = Queue(self.device, eager), self.device.create_shader_module
             immediate_bytes = 0  # wgpu-py 0.32 cannot set them: set_immediates needs a data_size
         else:
             from wgtorch.backends.webgpu.native import NativeQueue, trusted_module
 
-            self.queue, module = NativeQueue(self.device), trusted_module(self.device)
+            self.queue, module = NativeQueue(self.device, eager), trusted_module(self.device)
             immediate_bytes = self.traits.immediate_bytes
         self.pipelines = Pipelines(self.device, module, immediate_bytes)

@@ -74,6 +74,7 @@ class Pipelines:
         self.device, self.module = device, module
         self.immediate_bytes = immediate_bytes  # room for numbers in a pipeline; 0 = none
         self.cache: dict[str, Kernel] = {}
+        self.layouts: list[BindLayout] = []
         self.layout = cache(self._layout)
 
     def get(self, source: str, name: str) -> Kernel:
@@ -119,4 +120,11 @@ class Pipelines:
         pipeline_layout = self.device.create_pipeline_layout(
             bind_group_layouts=[handle], **({"immediate_size": immediate} if immediate else {})
         )
-        return BindLayout(handle, pipeline_layout, len(buffers), ring)
+        self.layouts.append(BindLayout(handle, pipeline_layout, len(buffers), ring))
+        return self.layouts[-1]
+
+    def forget(self, queue: Any, blocks: set) -> None:
+        """Drops every bind group that holds one of `blocks`."""
+        for layout in self.layouts:
+            doomed = [key for key in layout.groups if not blocks.isdisjoint(key)]
+            queue.drop_groups([layout.groups.pop(key) for key in doomed])

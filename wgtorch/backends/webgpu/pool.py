@@ -7,28 +7,37 @@ meets the same blocks again, and finds its bind groups made.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 from weakref import ref
 
 import wgpu
 
+from wgtorch.errors import OutOfMemoryError
+
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-
-
 SLACK = 16  # bytes behind every block: kernels read and write by fours
+SMALL = 1 << 16  # up to here sizes are powers of two; beyond, four steps to each
 
 
 class Block:
     """Memory itself. It lives as long as its pool; one Buffer at a time leases it."""
 
-    __slots__ = ("end_lease", "handle", "lease", "size")
+    __slots__ = ("end_lease", "handle", "lease", "leased", "size")
 
-    def __init__(self, number: int, handle: wgpu.GPUBuffer, free: list[int]):
-        self.handle, self.size = handle, handle.size
+    def __init__(self, number: int, handle: wgpu.GPUBuffer, size: int, pool: Pool):
+        self.handle, self.size = handle, size
+        self.leased = 0  # bytes that the present lease asked for
         self.lease: Any = None
+        free, live = pool.free[size], pool.live
+
         # Not Buffer.__del__: the cycle collector would finalize the handle along with it.
-        self.end_lease = lambda _: heappush(free, number)
+        def end_lease(_: Any) -> None:
+            live.current -= self.leased
+            heappush(free, number)
+
+        self.end_lease = end_lease
 
 
 class Buffer:
@@ -40,24 +49,93 @@ class Buffer:
         self.block = block
 
 
+class Live:
+    """Bytes in use, and the most there ever were."""
+
+    __slots__ = ("current", "peak")
+
+    def __init__(self) -> None:
+        self.current = self.peak = 0
+
+
 class Pool:
     """Free blocks by size class. Reuse is safe: one queue runs everything in order."""
 
-    def __init__(self, device: wgpu.GPUDevice, usage: int = STORAGE):
+    def __init__(self, device: wgpu.GPUDevice, usage: int = STORAGE, most_bytes: int = 1 << 62):
         self.device, self.usage = device, usage
-        self.blocks: list[Block] = []
-        self.free: dict[int, list[int]] = defaultdict(list)  # heaps of places in `blocks`
+        self.most_bytes = most_bytes  # of one buffer that a kernel can see
+        self.blocks: dict[int, Block] = {}
+        self.free: dict[int, list[int]] = defaultdict(list)  # heaps of keys of `blocks`
+        self.live = Live()
+        self.reserved = self.most_reserved = 0
+        self.numbers = 0
+        self.make_room: Callable[[], None] = lambda: None  # what may free blocks when there is none
 
     def take(self, nbytes: int) -> Buffer:
         size = 256 if nbytes <= 256 else 1 << (nbytes - 1).bit_length()
+        if size > SMALL:
+            size = -(-nbytes // (size >> 3)) * (size >> 3)
         free = self.free[size]
-        block = self.blocks[heappop(free)] if free else self._grow(size, free)
+        block = self.blocks[heappop(free)] if free else self._grow(size, nbytes)
         buffer = Buffer(block)
         block.lease = ref(buffer, block.end_lease)
+        block.leased = nbytes
+        live = self.live
+        live.current = current = live.current + nbytes
+        if current > live.peak:
+            live.peak = current
         return buffer
 
-    def _grow(self, size: int, free: list[int]) -> Block:
-        handle = self.device.create_buffer(size=size + SLACK, usage=self.usage)
-        block = Block(len(self.blocks), handle, free)
-        self.blocks.append(block)
+    def _grow(self, size: int, nbytes: int) -> Block:
+        if nbytes > self.most_bytes:
+            raise OutOfMemoryError(
+                f"a tensor of {nbytes} bytes: this adapter lets a kernel see at most"
+                f" {self.most_bytes} bytes of one buffer; split the tensor"
+            )
+        handle = self._create(size + SLACK)
+        if handle is None:
+            self.make_room()
+            handle = self._create(size + SLACK)
+        if handle is None:
+            raise OutOfMemoryError(
+                f"webgpu out of memory: tried to allocate {nbytes} bytes; in use"
+                f" {self.live.current} bytes (peak {self.live.peak}), reserved {self.reserved}"
+            )
+        block = Block(self.numbers, handle, size, self)
+        self.blocks[self.numbers] = block
+        self.numbers += 1
+        self.reserved += size
+        self.most_reserved = max(self.most_reserved, self.reserved)
         return block
+
+    def _create(self, size: int) -> wgpu.GPUBuffer | None:
+        try:
+            return self.device.create_buffer(size=size, usage=self.usage)
+        except wgpu.GPUOutOfMemoryError:
+            return None
+        except wgpu.GPUError as error:
+            if "memory" in str(error).lower():
+                return None
+            raise
+
+    def drop_free(self) -> list[Block]:
+        """Takes the free blocks out of the pool; the caller destroys them."""
+        dropped = []
+        for free in self.free.values():
+            for number in free:
+                block = self.blocks.pop(number)
+                self.reserved -= block.size
+                dropped.append(block)
+            free.clear()
+        return dropped
+
+    def stats(self) -> dict[str, int]:
+        return {
+            "allocated_bytes.all.current": self.live.current,
+            "allocated_bytes.all.peak": self.live.peak,
+            "reserved_bytes.all.current": self.reserved,
+            "reserved_bytes.all.peak": self.most_reserved,
+        }
+
+    def reset_peak(self) -> None:
+        self.live.peak, self.most_reserved = self.live.current, self.reserved

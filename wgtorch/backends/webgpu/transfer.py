@@ -38,6 +38,7 @@ class Download:
             return False
         self.staging = self.dock.pool.take(self.nbytes)
         self.dock.queue.copy(self.value.buffer, self.staging, self.nbytes)
+        self.dock.sent += self.nbytes
         self.value = None
         return True
 
@@ -46,6 +47,7 @@ class Download:
         if self.value is not None:
             self.dock.home.fill(self.value)
         self.dock.queue.flush()
+        self.dock.queue.batch = self.dock.queue.first
         staging, self.staging = self.staging, None
         return mapped(staging, self.nbytes)
 
@@ -67,8 +69,9 @@ class Dock:
         self.round_trip = "mappable-primary-buffers" in gpu.device.features
         self.pool = Pool(gpu.device, ROUND_TRIP if self.round_trip else HOST)
         self.queue: Queue = gpu.queue
-        self.queue.before_submit = self.leave
-        self.waiting: list[weakref.ref[Download]] = []
+        self.queue.depart = self.leave
+        self.waiting: list[weakref.ref[Download]] = self.queue.departures
+        self.sent = self.fetched = 0  # bytes that went to the host and came back
 
     def send(self, value: Value) -> Download:
         download = Download(self, value)
@@ -77,7 +80,8 @@ class Dock:
 
     def leave(self) -> None:
         """Starts the copies of all values that have come true; dropped downloads never copy."""
-        waiting, self.waiting = self.waiting, []
+        waiting = self.waiting[:]
+        self.waiting.clear()
         for reference in waiting:
             download = reference()
             if download is not None and download.value is not None and not download.leave():
@@ -92,6 +96,7 @@ class Dock:
     def fetch(self, download: Download) -> Value:
         buffer = self.home.take(download.nbytes)
         self.queue.copy(download.staging, buffer, download.nbytes)
+        self.fetched += download.nbytes
         return Value(self.home.device, download.dtype, download.numel, buffer)
 
 

@@ -1,0 +1,78 @@
+"""Transfers are promises: nothing waits, nothing is copied, before somebody needs it."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+from wgtorch.backend import backend
+from wgtorch.backends.webgpu import transfer
+
+
+@pytest.fixture
+def gpu():
+    return backend(torch.tensor([0.0], device="webgpu").device)
+
+
+@pytest.fixture
+def maps(monkeypatch):
+    """How often memory was mapped, which is what waits."""
+    seen, mapped = [], transfer.mapped
+    monkeypatch.setattr(transfer, "mapped", lambda *a: (seen.append(a), mapped(*a))[1])
+    return seen
+
+
+def normal(*shape, **facts):
+    array = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    return array, torch.tensor(array, device="webgpu", **facts)
+
+
+def test_to_cpu_is_a_promise(gpu, maps):
+    array, x = normal(5, 7)
+    there = (x * 2).to("cpu")
+    assert there.device.type == "cpu" and there.value.promise and not maps
+    np.testing.assert_allclose((there + 1).numpy(), array * 2 + 1, rtol=1e-6)
+    assert len(maps) == 1
+
+
+def test_save_on_cpu_neither_waits_nor_cuts_a_kernel(gpu, maps):
+    array, x = normal(6, 4, requires_grad=True)
+    before = gpu.queue.counted["dispatches"] + gpu.queue.waiting
+    with torch.autograd.graph.save_on_cpu():
+        loss = (x.exp().sin() * x).sum()
+    assert gpu.queue.counted["dispatches"] + gpu.queue.waiting == before + 1
+    gpu.queue.flush()  # what was saved leaves now
+    loss.backward()
+    assert not maps or not gpu.dock.round_trip
+    want = np.sin(np.exp(array)) + array * np.cos(np.exp(array)) * np.exp(array)
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_dropped_download_never_copies(gpu):
+    _, x = normal(3)
+    gpu.queue.flush()
+    x.to("cpu")
+    assert gpu.queue.waiting == 0
+    gpu.queue.flush()
+    assert not gpu.dock.waiting and gpu.queue.waiting == 0
+
+
+def test_an_array_keeps_its_memory(gpu):
+    array, x = normal(64)
+    first = x.numpy()[8:16]  # a view of mapped memory, the rest is dropped
+    for number in range(5):
+        other = (x * 0 + number).numpy()
+        assert other[0] == number
+        del other
+        gc.collect()
+    np.testing.assert_array_equal(first, array[8:16])
+
+
+def test_staging_memory_returns(gpu):
+    _, x = normal(1000)
+    x.numpy()
+    known = len(gpu.dock.pool.blocks)
+    for _ in range(5):
+        x.numpy()
+    assert len(gpu.dock.pool.blocks) == known

@@ -1,0 +1,38 @@
+"""wgtorch: tensors, autograd and neural networks on WebGPU.
+
+`import wgtorch as torch`: names, arguments and meanings are PyTorch's.
+"""
+
+from __future__ import annotations
+
+from wgtorch import backends as _backends  # noqa: F401  (registers cpu, webgpu and meta)
+from wgtorch import autograd, create, show, webgpu
+from wgtorch.autograd.mode import (
+    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
+    set_grad_enabled,
+)  # fmt: skip
+from wgtorch.create import (
+    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full,
+    full_like, get_default_device, is_tensor, linspace, logspace, ones, ones_like, result_type,
+    scalar_tensor, set_default_device, tensor, zeros, zeros_like,
+)  # fmt: skip
+from wgtorch.device import Device as device
+from wgtorch.dispatch.doors import PUBLIC as _PUBLIC
+from wgtorch.dtype import (
+    DType as dtype, bfloat16, bool_ as bool, can_cast, float16, float16 as half, float32,
+    float32 as float, float64, float64 as double, get_default_dtype, int8, int16, int16 as short,
+    int32, int32 as int, int64, int64 as long, promote_types, set_default_dtype, uint8,
+)  # fmt: skip
+from wgtorch.errors import DeviceLostError, OutOfMemoryError
+from wgtorch.show import get_printoptions, set_printoptions
+from wgtorch.size import Size
+from wgtorch.tensor import Tensor
+from wgtorch.webgpu import (
+    empty_cache, is_available as is_webgpu_available, memory_stats, memory_summary,
+    reset_peak_memory_stats,
+)  # fmt: skip
+
+__version__ = "0.1.0"
+
+globals().update({name: call for name, call in _PUBLIC.items() if not name.startswith("_")})
+__all__ = [name for name in globals() if not name.startswith("_")]
