@@ -88,8 +88,8 @@ fn log2_f32(x: f32) -> f32 {
 
 fn log10_f32(x: f32) -> f32 {
     let parts = log_parts(x);
-    let low = parts.x * -2.4920373e-7 + log_sum(0.0, parts.y) * 0.4342945;
-    return log_result(x, parts.x * 0.30103025 + low);
+    let low = parts.x * 4.605039e-6 + log_sum(0.0, parts.y) * 0.4342945;
+    return log_result(x, parts.x * 0.301025390625 + low);
 }
 
 fn log1p_f32(x: f32) -> f32 {
@@ -161,8 +161,8 @@ fn log2_split(x: f32) -> vec2<f32> {
     let s_rest = (((f - 2.0 * s) - s * f_upper) - s * (f - f_upper)) * inverse;
     let square = f * inverse * (f * inverse);
     let series = square * (f * inverse) * (0.33333388 + square * (0.19988781 + square * 0.14935867));
-    let first = s * 2.8852539;  // 12 bits of 2 / log(2): exact
-    let second = s * 0.00013617034 + 2.88539 * (s_rest + series);
+    let first = s * 2.884765625;  // 12 bits of 2 / log(2): exact
+    let second = s * 0.0006244568 + 2.88539 * (s_rest + series);
     let upper = upper_f32(parts.x + (first + second));
     return vec2<f32>(upper, ((parts.x - upper) + first) + second);
 }
@@ -227,12 +227,29 @@ fn softplus_f32(x: f32) -> f32 {
     return select(x, 0.0, signbit_f32(x)) + log1p_f32(exp_f32(-abs(x)));
 }
 
-fn silu_f32(x: f32) -> f32 { return x * sigmoid_f32(x); }
-fn mish_f32(x: f32) -> f32 { return x * tanh_f32(softplus_f32(x)); }
+// x * e^x for x < 0 with the exponential 2^32 too large, so that it is not lost in the subnormals.
+fn x_exp_x(x: f32) -> f32 {
+    let bounded = max(x, -110.0);
+    return bounded * exp_parts(bounded, 0.0, 32) * 2.3283064365386963e-10;
+}
+
+fn silu_f32(x: f32) -> f32 {
+    let e = exp_f32(-abs(x));
+    let result = select(select(x, x * e, signbit_f32(x)), x_exp_x(x), x < -40.0) / (1.0 + e);
+    return select(result, float_of(0x7fc00000u), is_neginf_f32(x));
+}
+
+// x * tanh(softplus(x)), where tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2).
+fn mish_f32(x: f32) -> f32 {
+    let e = exp_f32(min(x, 30.0));
+    let n = e * (e + 2.0);
+    let result = select(x * (n / (n + 2.0)), x_exp_x(x), x < -40.0);
+    return select(result, float_of(0x7fc00000u), is_neginf_f32(x) || is_nan_f32(x));
+}
 
 fn logit_f32(x: f32) -> f32 {
     // near 1/2 the quotient is near 1, where only log1p keeps the digits
-    let near = log1p_f32((x + x - 1.0) / (1.0 - x));
+    let near = log1p_f32((x - 0.5) * 2.0 / (1.0 - x));
     let far = log_f32(x / (1.0 - x));
     return select(far, near, x > 0.25 && x < 0.75);
 }
