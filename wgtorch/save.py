@@ -1,0 +1,296 @@
+"""A saved file is safetensors: tensors by name, and in its metadata how they were put together.
+
+A dict of tensors (a `state_dict`) is written as every safetensors reader, PyTorch's included,
+understands it. Nested dicts and lists, numbers and strings (an optimizer's state, a checkpoint)
+go as JSON into the metadata entry "wgtorch".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import UnsupportedOperation
+from typing import Any
+
+import numpy as np
+
+from wgtorch.backend import backend
+from wgtorch.create import tensor
+from wgtorch.device import Device
+from wgtorch.dtype import (
+    DType,
+    bfloat16,
+    bool_,
+    by_name,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)  # fmt: skip
+from wgtorch.size import Size
+from wgtorch.tensor import Tensor
+
+CODES = {"BOOL": bool_, "U8": uint8, "I8": int8, "I16": int16, "I32": int32, "I64": int64,
+         "F16": float16, "BF16": bfloat16, "F32": float32, "F64": float64}  # fmt: skip
+CODE_OF = {dtype: code for code, dtype in CODES.items()}
+LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write `obj` to a path or a file opened in binary mode.
+
+    It may be made of tensors, dicts, lists, tuples, numbers, strings, None, dtypes and devices.
+    """
+    tensors: dict[str, Tensor] = {}
+    metadata = {}
+    if is_plain(obj):
+        tensors.update(obj)
+        metadata["format"] = "pt"
+    else:
+        metadata["wgtorch"] = json.dumps(encoded(obj, "", tensors))
+    with opened(f, "wb", "save") as file:
+        write(file, tensors, metadata)
+
+
+def load(
+    f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None
+) -> Any:
+    """What `save`, or any writer of safetensors, wrote to a path or a file.
+
+    Tensors return to the device they were on, or go where `map_location` says: a device, a
+    dict from device to device, or a function of (tensor, device name). No code is ever run,
+    so `weights_only` is always true; `mmap` is accepted and changes nothing.
+    """
+    with opened(f, "rb", "load") as file:
+        name = getattr(file, "name", "the file")
+        tensors, metadata = read(file, name)
+    if "wgtorch" in metadata:
+        try:
+            return decoded(json.loads(metadata["wgtorch"]), tensors, map_location)
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, BadPlace):
+                raise
+            raise damaged(name, f"its structure cannot be read ({error!r})") from error
+    for alias, kept in metadata.items():  # how safetensors notes tensors that share memory
+        if kept in tensors and alias not in tensors:
+            tensors[alias] = tensors[kept]
+    return {key: placed(t, "cpu", map_location) for key, t in tensors.items()}
+
+
+# Structure
+
+
+def is_plain(obj: Any) -> bool:
+    """Whether plain safetensors can say it all: tensors on the cpu, by name."""
+    return isinstance(obj, Mapping) and all(
+        isinstance(key, str) and isinstance(t, Tensor) and t.is_cpu and not t.requires_grad
+        for key, t in obj.items()
+    )
+
+
+def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
+    """`obj` as JSON, its tensors entered into `tensors` under names of their own."""
+    if obj is None or isinstance(obj, (bool, int, float, str)):
+        return obj
+    if isinstance(obj, Tensor):
+        name = path or "tensor"
+        while name in tensors:
+            name += "_"
+        tensors[name] = obj
+        return {"tensor": name, "device": str(obj.device), "requires_grad": obj.requires_grad}
+    if isinstance(obj, np.generic):
+        return obj.item()
+    if isinstance(obj, DType):
+        return {"dtype": obj.name}
+    if isinstance(obj, Device):
+        return {"device": str(obj)}
+
+    def inside(key: Any, value: Any) -> Any:
+        return encoded(value, f"{path}.{key}" if path else str(key), tensors)
+
+    if isinstance(obj, Mapping):
+        for key in obj:
+            if key is not None and not isinstance(key, (bool, int, float, str)):
+                raise unfit(key, f"a key in {path or 'the object'}")
+        kind = "ordered" if isinstance(obj, OrderedDict) else "dict"
+        return {kind: [[key, inside(key, value)] for key, value in obj.items()]}
+    if isinstance(obj, (list, tuple)):
+        kind = "size" if isinstance(obj, Size) else type(obj).__name__
+        if kind not in ("list", "tuple", "size"):
+            raise unfit(obj, path)
+        return {kind: [inside(i, value) for i, value in enumerate(obj)]}
+    raise unfit(obj, path)
+
+
+def unfit(obj: Any, path: str) -> TypeError:
+    return TypeError(
+        f"save: cannot save an object of type {type(obj).__name__} ({path or 'the object'}); save "
+        "tensors, dicts, lists, numbers and strings, such as what state_dict() gives"
+    )
+
+
+def decoded(tree: Any, tensors: dict[str, Tensor], map_location: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if "tensor" in tree:
+        found = placed(tensors[tree["tensor"]], tree["device"], map_location)
+        return found.requires_grad_() if tree["requires_grad"] else found
+    ((kind, value),) = tree.items()
+    if kind == "dtype":
+        return by_name(value)
+    if kind == "device":
+        return Device(value)
+    if kind in ("dict", "ordered"):
+        pairs = [(key, decoded(entry, tensors, map_location)) for key, entry in value]
+        return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+    entries = [decoded(entry, tensors, map_location) for entry in value]
+    return {"list": list, "tuple": tuple, "size": Size}[kind](entries)
+
+
+class BadPlace(RuntimeError):
+    """A tensor's device is not here, or `map_location` is none."""
+
+
+def placed(t: Tensor, home: str, map_location: Any) -> Tensor:
+    """`t`, read to the cpu, on the device it belongs to."""
+    if isinstance(map_location, Mapping):
+        home = str(map_location.get(home, home))
+    elif callable(map_location) and not isinstance(map_location, (str, Device)):
+        moved = map_location(t, home)
+        if moved is not None:
+            return moved
+    elif map_location is not None:
+        home = map_location
+    try:
+        return t.to(home)
+    except RuntimeError as error:
+        if map_location is not None:
+            raise
+        raise BadPlace(
+            f"load: a tensor was saved from {home}, which cannot be used here ({error}); pass "
+            "map_location='cpu' to read it to the host"
+        ) from error
+
+
+# Bytes
+
+
+def write(file: Any, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Header length (8 bytes), header (JSON), data; the widest elements first keep all aligned."""
+    order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)
+    ends, end = {}, 0
+    for name in order:
+        size = tensors[name].numel() * tensors[name].dtype.itemsize
+        ends[name] = (end, end + size)
+        end += size
+    header: dict[str, Any] = {"__metadata__": metadata}
+    for name, t in tensors.items():
+        header[name] = {"dtype": CODE_OF[t.dtype], "shape": list(t.shape),
+                        "data_offsets": ends[name]}  # fmt: skip
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in order:
+        array = backend(tensors[name].device).download(tensors[name].detach())
+        file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def read(file: Any, name: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    header = read_header(file, name)
+    metadata = header.pop("__metadata__", {})
+    entries, end = [], 0
+    for key, entry in header.items():
+        try:
+            start, stop = entry["data_offsets"]
+            code, shape = entry["dtype"], tuple(entry["shape"])
+        except (KeyError, TypeError, ValueError):
+            raise damaged(name, f"the entry of '{key}' is {entry}") from None
+        if code not in CODES:
+            raise TypeError(f"load: '{key}' in {name} is of type {code}; known are {list(CODES)}")
+        if stop - start != math.prod(shape) * CODES[code].itemsize or start < 0:
+            raise damaged(name, f"'{key}' of shape {shape} has {stop - start} bytes of {code}")
+        entries.append((start, stop, key, CODES[code], shape))
+    data: dict[str, Tensor] = {}
+    for start, stop, key, dtype, shape in sorted(entries, key=lambda entry: entry[:2]):
+        if start != end:
+            raise damaged(name, f"'{key}' starts at byte {start} instead of {end}")
+        end = stop
+        array = np.empty(shape, dtype.np)
+        fill(file, array, key, name)
+        data[key] = tensor(array, dtype=dtype, device="cpu")
+    if file.read(1):
+        raise damaged(name, f"there is more after the {end} bytes of its tensors")
+    return {key: data[key] for key in header}, metadata
+
+
+def read_header(file: Any, name: str) -> dict[str, Any]:
+    start = file.read(8)
+    if isinstance(start, str):
+        raise TypeError(f"load: {name} is open in text mode; open it with 'rb'")
+    if not start:
+        raise EOFError(f"load: {name} is empty")
+    if start[:4] == b"PK\x03\x04" or start[:2] in (b"\x80\x02", b"\x80\x04"):
+        raise RuntimeError(
+            f"load: {name} is a pickle, as PyTorch's torch.save writes it, and reading one can run "
+            "any code; write it anew with safetensors.torch.save_file(state_dict, path)"
+        )
+    size = int.from_bytes(start, "little")
+    if len(start) < 8 or size > LONGEST_HEADER:
+        raise damaged(name, f"its header would be {size} bytes long")
+    text = file.read(size)
+    if len(text) < size:
+        raise damaged(name, f"it ends within its header of {size} bytes")
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise damaged(name, f"its header is not JSON ({error})") from error
+    if not isinstance(header, dict):
+        raise damaged(name, "its header is no JSON object")
+    return header
+
+
+def fill(file: Any, array: np.ndarray, key: str, name: str) -> None:
+    target = array.reshape(-1).view(np.uint8)
+    done = 0
+    while done < target.size:
+        chunk = file.read(min(target.size - done, 1 << 26))
+        if not chunk:
+            raise damaged(name, f"it ends after {done} of the {target.size} bytes of '{key}'")
+        target[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
+        done += len(chunk)
+
+
+def damaged(name: str, why: str) -> RuntimeError:
+    return RuntimeError(f"load: {name} is no safetensors file, or a damaged one: {why}")
+
+
+@contextmanager
+def opened(f: Any, mode: str, who: str) -> Iterator[Any]:
+    """A file for a path; a file that is given stays open."""
+    if isinstance(f, (str, os.PathLike)):
+        folder = os.path.dirname(os.fspath(f))
+        if mode == "wb" and folder and not os.path.isdir(folder):
+            raise RuntimeError(f"Parent directory {folder} does not exist.")
+        with open(f, mode) as file:
+            yield file
+        return
+    method = "write" if mode == "wb" else "read"
+    if not hasattr(f, method):
+        raise TypeError(
+            f"{who}: expected a path or a file opened with '{mode}', got {type(f).__name__}"
+        )
+    if getattr(f, "closed", False):
+        raise ValueError(f"{who}: I/O operation on closed file")
+    if not getattr(f, "writable" if mode == "wb" else "readable", lambda: True)():
+        raise UnsupportedOperation(
+            f"{who}: the file is not open for {'writing' if mode == 'wb' else 'reading'}"
+        )
+    yield f
