@@ -1,4 +1,4 @@
-"""The forms of Node that are no op: a move, a copy, a write into a view, a view of what was written.
+"""Nodes that are no op: a move, a copy, a write into a view, a view of what was written.
 
 After a recorded write every view of the written memory has another past. It is worked out when
 somebody asks (`refresh`); `Storage.writes` against a view's `_seen` says whether it must be.

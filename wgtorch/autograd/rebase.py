@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wgtorch.autograd.nodes import Copied, CopySlices, Overwritten, past_of, refresh
+from wgtorch.autograd.nodes import Copied, CopySlices, Overwritten, refresh
 
 
 def rebase(target: Any, source: Any, fresh: bool = False) -> None:

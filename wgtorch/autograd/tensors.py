@@ -190,9 +190,7 @@ class Differentiable:
     @data.setter
     def data(self, data: Any) -> None:
         if not isinstance(data, View):
-            raise TypeError(
-                f"Variable data has to be a tensor, but got {type(data).__name__}"
-            )
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         self.storage, self.layout = data.storage, data.layout
         self._leaf = None  # a graph that knows the old data still adds to `grad`
 

@@ -1,0 +1,74 @@
+"""Reverse-mode differentiation. Knows ops by their formulas, never their kernels."""
+
+from wgtorch.autograd import anomaly_mode, function, grad_mode, graph
+from wgtorch.autograd.anomaly_mode import (
+    detect_anomaly,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_detection_enabled,
+    is_anomaly_enabled,
+    set_detect_anomaly,
+)
+from wgtorch.autograd.function import Function, FunctionCtx
+from wgtorch.autograd.grad_mode import set_multithreading_enabled
+from wgtorch.autograd.gradients import backward, grad
+from wgtorch.autograd.graph import (
+    GradientEdge,
+    Node,
+    PackHook,
+    UnpackHook,
+    allow_mutation_on_saved_tensors,
+    compose_hooks,
+    disable_saved_tensors_hooks,
+    get_gradient_edge,
+    increment_version,
+    is_parameter_memory,
+    register_multi_grad_hook,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+from wgtorch.autograd.mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from wgtorch.autograd.saved_tensor import SavedTensor
+
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "GradientEdge",
+    "Node",
+    "PackHook",
+    "SavedTensor",
+    "UnpackHook",
+    "allow_mutation_on_saved_tensors",
+    "anomaly_mode",
+    "backward",
+    "compose_hooks",
+    "detect_anomaly",
+    "disable_saved_tensors_hooks",
+    "enable_grad",
+    "function",
+    "get_gradient_edge",
+    "grad",
+    "grad_mode",
+    "graph",
+    "increment_version",
+    "inference_mode",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_detection_enabled",
+    "is_anomaly_enabled",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_parameter_memory",
+    "no_grad",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

@@ -1,0 +1,217 @@
+"""A Recipe is what an op keeps for backward when some of its inputs want a gradient.
+
+This is the one path on which ops are recorded: `remember` before the op runs, `attach` after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import ref
+
+from wgtorch.autograd.anomaly_mode import ANOMALY, remember_call
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.node import leaf_of
+from wgtorch.autograd.nodes import refresh
+from wgtorch.autograd.recorded import OUT, Recorded, RecordedMany
+from wgtorch.autograd.saved import keep
+from wgtorch.op import Op, Table, asks
+from wgtorch.storage import View
+
+
+class Recipe:
+    """Places are those of the inputs, the members of a list of tensors counted one by one."""
+
+    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "names", "node", "op", "opens",
+                 "pasts", "places", "results", "saves", "shapes", "tensors", "width")  # fmt: skip
+
+    def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None):
+        self.op, self.node = op, NODES[op]
+        spans = spans_of(op, sizes)
+        self.width = sum(len(span) for span in spans.values())
+        wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in op.vjp}
+        wanting = {n: places for n, places in wanting.items() if places}
+        self.places = [i for places in wanting.values() for i in places]
+        asked = {n: asks(op.vjp[n]) for n in wanting}
+        self.asked = {ask for formula in op.vjp.values() for ask in asks(formula)}
+        self._plan_facts({ask for every in asked.values() for ask in every})
+        self._plan_pasts(spans, sizes)
+        place = {name: i for i, name in enumerate(["grad", *self.names])}
+        self.formulas = []
+        for n, places in wanting.items():
+            parents = [self.places.index(i) for i in places]
+            members = list(zip(parents, [i - spans[n].start for i in places], strict=True))
+            into = None if sizes and sizes[op.inputs.index(n)] is not None else parents[0]
+            self.formulas.append((op.vjp[n], [place[ask] for ask in asked[n]], into, members))
+        self._needed: dict[tuple[bool, ...], set[int]] = {}
+
+    def _plan_facts(self, needed: set[str]) -> None:
+        """What is kept, in this order: inputs, shapes, dtypes, attributes, results."""
+        op, numbered = self.op, list(enumerate(self.op.inputs))
+        self.tensors = [i for i, n in numbered if n in needed]
+        self.shapes = [i for i, n in numbered if f"{n}_shape" in needed]
+        self.dtypes = [i for i, n in numbered if f"{n}_dtype" in needed]
+        self.attrs = [n for n in op.attrs if n in needed]
+        outputs = ("result", "results", *getattr(op, "outputs", ()))
+        self.results = [n for n in outputs if n in needed and n not in op.inputs]
+        self.names = [op.inputs[i] for i in self.tensors]
+        self.names += [f"{op.inputs[i]}_shape" for i in self.shapes]
+        self.names += [f"{op.inputs[i]}_dtype" for i in self.dtypes]
+        self.names += [*self.attrs, *self.results]
+        self.saves = bool(self.tensors or self.results)
+
+    def _plan_pasts(self, spans: dict[str, range], sizes: tuple[int | None, ...] | None) -> None:
+        """Which facts may be tensors, and whose past they have: a parent's, the node's, none.
+        Facts are counted from 1, the gradient being number 0."""
+        parent = {i: k for k, i in enumerate(self.places)}
+        self.opens, self.pasts = [], []
+        for fact, i in enumerate(self.tensors, 1):
+            pasts = [parent.get(place) for place in spans[self.op.inputs[i]]]
+            self.opens.append(fact)
+            self.pasts.append(pasts if sizes and sizes[i] is not None else pasts[0])
+        for fact, name in enumerate(self.results, 1 + len(self.names) - len(self.results)):
+            outputs = getattr(self.op, "outputs", ()) or ("result",)
+            number = outputs.index(name) if name in outputs else 0
+            several = [OUT - i for i in range(len(outputs))]
+            self.opens.append(fact)
+            self.pasts.append(several if name == "results" else OUT - number)
+
+    def needed(self, wanted: list[bool]) -> set[int]:
+        """The facts that the gradients of some parents ask for."""
+        key = tuple(wanted)
+        if key not in self._needed:
+            picked = [picks for _, picks, _, members in self.formulas
+                      if any(wanted[parent] for parent, _ in members)]  # fmt: skip
+            self._needed[key] = {pick for picks in picked for pick in picks}
+        return self._needed[key]
+
+
+def spans_of(op: Op, sizes: tuple[int | None, ...] | None) -> dict[str, range]:
+    """The places of each input."""
+    spans, at = {}, 0
+    for name, size in zip(op.inputs, sizes or (None,) * len(op.inputs), strict=True):
+        count = 1 if size is None else size
+        spans[name] = range(at, at + count)
+        at += count
+    return spans
+
+
+RECIPES = Table(lambda known: Recipe(*known))
+
+
+def node_class(op: Op) -> type[Recorded]:
+    """`MulBackward0` and the like: a class for each op, so that nodes can be told apart."""
+    name = "".join(part[:1].upper() + part[1:] for part in op.name.split("_")) + "Backward0"
+    kind = RecordedMany if getattr(op, "outputs", ()) else Recorded
+    return type(name, (kind,), {"__slots__": (), "__module__": kind.__module__})
+
+
+NODES = Table(node_class)
+
+
+def remember(
+    op: Op, inputs: tuple, attrs: dict[str, Any], shape: tuple[int, ...], dtype: Any
+) -> Recorded | None:
+    """The node of an op about to run, complete but for its result; None if nobody wants one."""
+    mask, bit = 0, 1
+    for t in inputs:
+        if isinstance(t, View):
+            if t._wants or t.storage.writes:
+                if t.storage.writes and not refresh(t):
+                    bit += bit
+                    continue
+                mask |= bit
+        elif type(t) is tuple:
+            return remember_lists(op, inputs, attrs, shape, dtype)
+        bit += bit
+    recipe = RECIPES[op, mask, None]
+    if not recipe.places:
+        return None
+    parents, kept, numbers, pair = [], [], None, state.hooks
+    for i in recipe.places:
+        t = inputs[i]
+        parents.append(t.past or leaf_of(t))
+        if t.output_nr:
+            numbers = True
+    if numbers:
+        numbers = tuple([inputs[i].output_nr for i in recipe.places])
+    for i in recipe.tensors:
+        t = inputs[i]
+        if not isinstance(t, View):
+            kept.append(t)
+        elif pair is None and t.storage.version >= 0:
+            kept.append((t.storage.value, t.layout, ref(t)))  # what `keep` does, without the call
+        else:
+            kept.append(keep(t, pair))
+    for i in recipe.shapes:
+        t = inputs[i]
+        kept.append(t.layout.shape if isinstance(t, View) else ())
+    for i in recipe.dtypes:
+        t = inputs[i]
+        kept.append(t.storage.value.dtype if isinstance(t, View) else type(t))
+    for name in recipe.attrs:
+        kept.append(attrs[name])
+    return recipe.node(recipe, shape, dtype, parents, numbers, kept)
+
+
+def remember_lists(
+    op: Op, inputs: tuple, attrs: dict[str, Any], shape: tuple[int, ...], dtype: Any
+) -> Recorded | None:
+    """`remember` for ops that take several tensors as one input."""
+    sizes = tuple([len(t) if type(t) is tuple else None for t in inputs])
+    flat = [t for given in inputs for t in (given if type(given) is tuple else (given,))]
+    mask = sum(1 << i for i, t in enumerate(flat) if isinstance(t, View) and t.requires_grad)
+    recipe = RECIPES[op, mask, sizes]
+    if not recipe.places:
+        return None
+    parents = [flat[i].past or leaf_of(flat[i]) for i in recipe.places]
+    numbers = tuple([flat[i].output_nr for i in recipe.places])
+    pair = state.hooks
+
+    def each(given: Any, fact: Any) -> Any:
+        if type(given) is tuple:
+            return [fact(t) for t in given]
+        return fact(given) if isinstance(given, View) else given
+
+    kept = [each(inputs[i], lambda t: keep(t, pair)) for i in recipe.tensors]
+    kept += [each(inputs[i], lambda t: t.layout.shape) for i in recipe.shapes]
+    kept += [each(inputs[i], lambda t: t.dtype) for i in recipe.dtypes]
+    kept += [attrs[name] for name in recipe.attrs]
+    return recipe.node(recipe, shape, dtype, parents, numbers if any(numbers) else None, kept)
+
+
+def attach(node: Recorded | None, out: Any) -> None:
+    """The result gets the node as its past; the node saves the result if a formula asked."""
+    if node is None:
+        return
+    if node.recipe.results:
+        node.kept.append(keep(out, state.hooks, True))
+    out._wants, out.past = True, node
+    if out.storage.writes:
+        out._seen = out.storage.writes
+    if ANOMALY.enabled:
+        remember_call(node, state.running)
+
+
+def record(op: Op, inputs: tuple, attrs: dict[str, Any], out: Any) -> None:
+    """`remember` and `attach` in one, for an op that has run."""
+    attach(remember(op, inputs, attrs, out.layout.shape, out.storage.value.dtype), out)
+
+
+def attach_many(node: Any, outs: Sequence[Any], differentiable: Sequence[bool]) -> None:
+    """`attach` for an op with several results, some of which have no gradient."""
+    if node is None:
+        return
+    node.facts = [(out.layout.shape, out.storage.value.dtype) for out in outs]
+    node.differentiable = tuple(differentiable)
+    for name in node.recipe.results:
+        if name == "results":
+            node.kept.append([keep(out, state.hooks, True) for out in outs])
+        else:
+            number = 0 if name == "result" else node.recipe.op.outputs.index(name)
+            node.kept.append(keep(outs[number], state.hooks, True))
+    for number, (out, counts) in enumerate(zip(outs, differentiable, strict=True)):
+        if counts:
+            out._wants, out.past, out.output_nr = True, node, number
+    if ANOMALY.enabled:
+        remember_call(node, state.running)

@@ -1,0 +1,157 @@
+"""Recorded: the node of an op. It has the formulas backward will run, and what they asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.node import Node, next_age
+from wgtorch.autograd.saved import FREED, Packed, Slot, rooted, unrooted
+from wgtorch.autograd.saved_tensor import SavedTensor
+
+OUT = -1  # in place of a parent: the first output of the node itself; -2 the second, and so on
+NAMES = {"self": "input", "self_sizes": "input_shape", "self_sym_sizes": "input_shape"}
+
+
+class Recorded(Node):
+    """One op. `kept` is what its recipe says, and None once that was let go."""
+
+    __slots__ = ("kept", "recipe")
+    differentiable: tuple[bool, ...] = (True,)  # which outputs have a gradient
+
+    def __init__(self, recipe: Any, shape: Any, dtype: Any, parents: Any, numbers: Any, kept: Any):
+        # not super(): this runs once per op
+        self.recipe, self.shape, self.dtype, self.kept = recipe, shape, dtype, kept
+        self.parents, self.numbers, self.extras = parents, numbers, None
+        self.age = next_age()
+
+    @property
+    def saves(self) -> bool:  # type: ignore[override]
+        return self.recipe.saves
+
+    def release(self) -> None:
+        if self.recipe.saves:
+            self.kept = None
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> list[Any]:
+        if grad is None:
+            return [None] * len(self.parents)
+        recipe = self.recipe
+        if self.kept is None:
+            raise RuntimeError(FREED)
+        facts = [grad, *self.kept]
+        needed = recipe.needed(wanted) if wanted is not None else None
+        for fact, past in zip(recipe.opens, recipe.pasts, strict=True):
+            kind = type(facts[fact])
+            if (kind is tuple or kind is Packed or kind is list) and (
+                needed is None or fact in needed
+            ):
+                facts[fact] = self._opened(facts[fact], past, fact, state.recording)
+        grads = [None] * len(self.parents)
+        for formula, picks, into, members in recipe.formulas:
+            if wanted is not None and not any(wanted[parent] for parent, _ in members):
+                continue
+            answer = formula(*[facts[i] for i in picks])
+            if into is not None:
+                grads[into] = answer
+            elif answer is not None:
+                for parent, member in members:
+                    grads[parent] = answer[member]
+        return grads
+
+    def _opened(self, kept: Any, past: Any, fact: int, with_past: bool) -> Any:
+        if type(kept) is list:
+            pairs = zip(kept, past, strict=True)
+            return tuple([self._one(k, p, fact, with_past) for k, p in pairs])
+        return self._one(kept, past, fact, with_past)
+
+    def _one(self, kept: Any, past: int | None, fact: int, with_past: bool) -> Any:
+        if type(kept) is tuple:
+            if not with_past:
+                return unrooted(kept)
+        elif type(kept) is not Packed:
+            return kept
+        where = Slot(self, self.recipe.names[fact - 1])
+        if not with_past:
+            return kept.opened(where)
+        if past is None:
+            return rooted(kept, where, None)
+        if past < 0:
+            number = OUT - past
+            return rooted(kept, where, self if self.differentiable[number] else None, number)
+        return rooted(kept, where, self.parents[past], self.numbers[past] if self.numbers else 0)
+
+    # What users see
+
+    def edges(self) -> list[tuple[Node | None, int]]:
+        edges: list[tuple[Node | None, int]] = [(None, 0)] * self.recipe.width
+        numbers = self.numbers or (0,) * len(self.parents)
+        for place, edge in zip(self.recipe.places, zip(self.parents, numbers, strict=True),
+                               strict=True):  # fmt: skip
+            edges[place] = edge
+        return edges
+
+    def places(self) -> list[int]:
+        return self.recipe.places
+
+    def __getattr__(self, name: str) -> Any:
+        raw = name.startswith("_raw_saved_")
+        if not raw and not name.startswith("_saved_"):
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        asked = name.removeprefix("_raw_saved_" if raw else "_saved_")
+        asked = NAMES.get(asked, asked)
+        if asked not in self.recipe.asked:
+            raise AttributeError(f"'{self.name()}' saves no '{asked}' (asked as {name})")
+        if self.kept is None:
+            raise RuntimeError(FREED)
+        fact = self.recipe.names.index(asked) if asked in self.recipe.names else None
+        if raw:
+            return SavedTensor._of(self, fact)
+        return None if fact is None else self.saved_at(fact)
+
+    # For SavedTensor
+
+    def slot_at(self, fact: int) -> Any:
+        if self.kept is None:
+            raise RuntimeError(FREED)
+        return self.kept[fact]
+
+    def pack_at(self, fact: int, packed: Packed) -> None:
+        self.kept[fact] = packed
+
+    def saved_at(self, fact: int) -> Any:
+        """The fact as users see it: a tensor with its past."""
+        kept = self.slot_at(fact)
+        if fact + 1 not in self.recipe.opens:
+            return kept
+        past = self.recipe.pasts[self.recipe.opens.index(fact + 1)]
+        return self._opened(kept, past, fact + 1, True)
+
+    def is_output_at(self, fact: int) -> bool:
+        return self.recipe.names[fact] in self.recipe.results
+
+    def disown(self, tensor: Any) -> None:
+        """`tensor`, written in place, is about to get this node as its past."""
+        for kept in self.kept or ():
+            if type(kept) is Packed:
+                kept.disown(tensor)
+
+
+class RecordedMany(Recorded):
+    """An op with several results. `grad` of its formulas is the first result's gradient, or a
+    tuple of all gradients where several results are differentiable."""
+
+    __slots__ = ("differentiable", "facts")
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return len(self.facts)
+
+    def facts_of(self, number: int) -> tuple[tuple[int, ...], Any]:
+        return self.facts[number]
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> list[Any]:
+        given = [g for g, counts in zip(grad, self.differentiable, strict=True) if counts]
+        if all(g is None for g in given):
+            return [None] * len(self.parents)
+        return super().run(given[0] if len(given) == 1 else tuple(given), wanted)

@@ -1,0 +1,180 @@
+"""Tensors kept from forward to backward: every save and every use goes through here.
+
+Without hooks a slot of a node is a Snapshot, the plain tuple (Value, Layout, weak reference to
+the tensor): it costs next to nothing, and whatever is written later, it has today's elements. With
+hooks it is a Packed: what `pack` made of the tensor, and what must hold when it comes back.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from wgtorch.autograd.hook_stack import Pair, running_hook
+from wgtorch.storage import Storage, View
+
+Snapshot = tuple  # (Value, Layout, weakref.ref[Tensor])
+Tensor: Any = None  # what saved tensors come back as; set when it is defined
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after"
+    " they have already been freed). Saved intermediate values of the graph are freed when you call"
+    " .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through"
+    " the graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+def keep(tensor: Any, pair: Pair | None, is_output: bool = False) -> Any:
+    """A slot for `tensor`."""
+    storage = tensor.storage
+    if storage.version < 0:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in"
+            " inference mode in computation tracked by autograd. To work around this, you can make"
+            " a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()`"
+            " instead of `torch.inference_mode()`."
+        )
+    if pair is None:
+        return storage.value, tensor.layout, weakref.ref(tensor)
+    return Packed(pair, tensor, is_output)
+
+
+class Packed:
+    """What a pack function returned for a tensor.
+
+    An output is packed as a snapshot of itself, so nothing that `pack` keeps leads back to the
+    node. An input is packed as the user's own tensor; what tells whether it was written since is
+    kept here (`storage`, `version`), and its Value as long as `pack` kept it too.
+    """
+
+    __slots__ = ("device", "dtype", "held", "layout", "packed", "storage", "unpack", "value",
+                 "version")  # fmt: skip
+
+    def __init__(self, pair: Pair, tensor: Any, is_output: bool):
+        if is_output:
+            tensor = snapshot(tensor)
+        storage = tensor.storage
+        value, version = storage.value, storage.version
+        self.layout, self.dtype, self.device = tensor.layout, value.dtype, value.device
+        self.unpack, self.version = pair.unpack, version
+        with running_hook():
+            packed = self.packed = pair.pack(tensor)
+        if storage.version != version:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as"
+                " input to pack hook can not be modified by in-place operations as this can lead"
+                " to unexpected side-effects. Please open an issue if you need to perform in-place"
+                " operations on the input to a pack hook."
+            )
+        kept = isinstance(packed, View) and packed.storage is storage
+        self.held = value if kept else None  # old elements live on where `pack` kept the tensor
+        self.storage, self.value = weakref.ref(storage), weakref.ref(value)
+
+    def disown(self, tensor: Any) -> None:
+        """`tensor` is about to get the owning node as its past: do not hold it any more."""
+        if self.packed is tensor:
+            self.packed = snapshot(tensor, self.held)
+            self.storage = weakref.ref(self.packed.storage)
+            self.version = self.packed.storage.version
+
+    def opened(self, where: Slot) -> Any:
+        """What `unpack` gives, checked against what was saved; without a past."""
+        with running_hook():
+            tensor = self.unpack(self.packed)
+        if not isinstance(tensor, View):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
+                f" {type(tensor).__name__}"
+            )
+        if tensor.storage is self.storage() and tensor.storage.version != self.version:
+            tensor = self.as_it_was(tensor, where)
+        return self.checked(tensor, where)
+
+    def as_it_was(self, tensor: Any, where: Slot) -> Any:
+        value = self.held or self.value()
+        if value is None:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an"
+                f" inplace operation: [{tensor.dtype} {list(self.layout.shape)}], {where}, is at"
+                f" version {tensor.storage.version}; expected version {self.version} instead."
+                " Hint: the pack hook kept the tensor itself; let it return the tensor alone, or a"
+                " clone of it."
+            )
+        return tensor.over(Storage(value), tensor.layout)
+
+    def checked(self, tensor: Any, where: Slot) -> Any:
+        value = tensor.storage.value
+        if tensor.layout.shape != self.layout.shape:
+            raise RuntimeError(
+                f"unpack_hook returned a tensor of shape {list(tensor.layout.shape)} for {where},"
+                f" which was saved with shape {list(self.layout.shape)}"
+            )
+        if value.device is not self.device:
+            raise RuntimeError(
+                f"unpack_hook returned a tensor on {value.device} for {where}, which was saved on"
+                f" {self.device}; move it back with .to('{self.device}')"
+            )
+        if value.dtype is not self.dtype:
+            with running_hook():
+                tensor = tensor.detach().to(self.dtype)
+        return tensor
+
+
+class Slot:
+    """The name of a slot, for errors."""
+
+    __slots__ = ("name", "node")
+
+    def __init__(self, node: Any, name: str):
+        self.node, self.name = node, name
+
+    def __str__(self) -> str:
+        return f"{self.node.name()}'s saved '{self.name}'"
+
+
+def snapshot(tensor: Any, value: Any = None) -> Any:
+    """The tensor's elements of now, without a past and deaf to later writes."""
+    alias = tensor.over(Storage(value or tensor.storage.value), tensor.layout)
+    alias.storage.version = tensor.storage.version
+    return alias
+
+
+def unrooted(kept: Snapshot) -> Any:
+    """The tensor of a snapshot, for formulas that are not recorded."""
+    value, layout, origin = kept
+    tensor = origin()
+    if tensor is not None and tensor.layout is layout and tensor.storage.value is value:
+        return tensor
+    return Tensor(Storage(value), layout)
+
+
+def rooted(kept: Any, where: Slot, past: Any, number: int = 0) -> Any:
+    """The tensor of a slot with its past: `past` is a node, a leaf, or None."""
+    if type(kept) is tuple:
+        value, layout, origin = kept
+        tensor = origin()
+        if tensor is not None and tensor.storage.value is value and tensor.layout is layout:
+            if belongs(tensor, past, number):
+                return tensor
+            storage = tensor.storage
+        else:
+            storage = Storage(value)
+    else:
+        tensor = kept.opened(where)
+        if belongs(tensor, past, number):
+            return tensor
+        storage, layout = tensor.storage, tensor.layout
+    tensor = Tensor(storage, layout)
+    if past is not None:
+        tensor.past, tensor._wants, tensor.output_nr = past, True, number
+    return tensor
+
+
+def belongs(tensor: Any, past: Any, number: int) -> bool:
+    """Whether the tensor has that very past already."""
+    if past is None:
+        return not tensor._wants
+    if tensor.past is None:
+        return getattr(past, "variable", None) is tensor
+    return tensor.past is past and tensor.output_nr == number
