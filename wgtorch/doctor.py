@@ -106,7 +106,9 @@ def shortcomings(traits: Traits) -> list[str]:
         lacks.append("No mappable primary buffers: transfers to the device take one more copy.")
     if traits.most_binding_bytes < 1024 * MIB:
         size = traits.most_binding_bytes // MIB
-        lacks.append(f"One kernel sees at most {size} MiB of a tensor: larger ones are split.")
+        lacks.append(
+            f"One tensor can have at most {size} MiB on this adapter: use smaller batches."
+        )
     return lacks
 
 
