@@ -55,8 +55,10 @@ class Op:
     reference: Callable
     samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
     vjp: dict[str, Callable] = field(default_factory=dict)
+    guard: Callable | None = None  # raises what dtypes and shapes alone do not forbid
+    front: Callable | None = None  # door -> what users call, where that takes more than the kernel
     torch: str = ""  # dotted name to compare with; default: the same name
-    method: bool = True  # whether Tensor has it as a method
+    method: bool | Callable = True  # whether Tensor has it as a method, or front -> the method
     inplace: bool = False  # whether `name_` writes the result into the first input
     aliases: tuple[str, ...] = ()
     operator: str = ""  # the Python operator it is: "add" for +
@@ -128,6 +130,7 @@ class Elementwise(Op):
     result: str = "same"  # "same" | "float" (integers become the default dtype) | "bool"
     refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
     inplace: bool = True
+    casts: bool = False  # whether its door also converts to a dtype that is asked for
 
     def compute_dtype(self, *kinds: DType | ZeroDim | type) -> DType:
         """From the operands' kinds; a Python number is given as its type."""
@@ -135,7 +138,8 @@ class Elementwise(Op):
         dtype = result_kind(*(counting or kinds))
         if dtypes_.CATEGORIES[dtype.category] in self.refuses:
             text = self.refuses[dtypes_.CATEGORIES[dtype.category]]
-            raise RuntimeError(text.format(op=self.name, dtype=dtype.short))
+            error = NotImplementedError if "not implemented" in text else RuntimeError
+            raise error(text.format(op=self.name, dtype=dtype.short))
         if self.result == "float" and dtype.category < 2:
             return dtypes_.get_default_dtype()
         return dtype

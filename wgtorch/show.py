@@ -139,7 +139,7 @@ class Form:
 
     def __init__(self, shown: np.ndarray):
         self.floating = shown.dtype.kind == "f"
-        self.scientific = self.whole = False
+        self.scientific, self.whole = False, self.floating
         self.width = 1
         flat = shown.reshape(-1)
         if not self.floating:
@@ -148,20 +148,14 @@ class Form:
         finite = flat[np.isfinite(flat) & (flat != 0)].astype(np.float64)
         if finite.size:
             self._choose(np.abs(finite), finite)
-        if options.sci_mode is not None:
-            self.scientific = options.sci_mode
-        self.width = max(len(self.write(v)) for v in self._widest(flat, finite))
+            self.width = max(len(self.write(v)) for v in finite.tolist())
 
     def _choose(self, sizes: np.ndarray, finite: np.ndarray) -> None:
         least, most = float(sizes.min()), float(sizes.max())
         self.whole = bool(np.all(finite == np.ceil(finite)))
-        if self.whole:
-            self.scientific = most / least > 1000.0 or most > 1e8
-        else:
-            self.scientific = most / least > 1000.0 or most > 1e8 or least < 1e-4
-
-    def _widest(self, flat: np.ndarray, finite: np.ndarray) -> list[float]:
-        return [float(v) for v in flat] if flat.size <= 10000 else [float(v) for v in finite]
+        self.scientific = most / least > 1000.0 or most > 1e8 or (not self.whole and least < 1e-4)
+        if options.sci_mode is not None:
+            self.scientific = options.sci_mode
 
     def write(self, value: Any) -> str:
         if not self.floating:

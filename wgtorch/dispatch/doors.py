@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import attach, attach_many, record, remember
 from wgtorch.config import DEBUG, trace
-from wgtorch.dispatch.binder import NUMBERS, apart, binder, number, unfit
+from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, number, unfit
 from wgtorch.dtype import DType, promote_types, result_kind
 from wgtorch.layout import Layout, meet, remembered, wrap_dim
 from wgtorch.op import Composite, Elementwise, Op, Reduction, Structured, ViewOp
@@ -22,21 +22,70 @@ if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
 NO_ATTRS: dict[str, Any] = {}
-DOORS: dict[str, Callable[..., Tensor]] = {}  # the ops as formulas and operators call them
+DOORS: dict[str, Callable[..., Tensor]] = {}  # the ops as operators call them
+FACES: dict[str, Callable[..., Tensor]] = {}  # the ops as users call them, with all arguments
 PUBLIC: dict[str, Callable[..., Tensor]] = {}  # the same with names, `out=` and documentation
 
 
 def open_doors(registry: dict[str, Op], tensor: type[Tensor]) -> None:
     for name, op in registry.items():
         if name not in DOORS:
-            door = cut(op, tensor)
-            door.__name__ = door.__qualname__ = name
-            door.__doc__ = op.reference.__doc__
+            door = guarded(op, named(op, cut(op, tensor)))
             DOORS[name] = announced(op, door) if DEBUG >= 5 else door
+            FACES[name] = named(op, op.front(DOORS[name])) if op.front else keyed(op, DOORS[name])
+
+
+def named(op: Op, door: Callable) -> Callable:
+    door.__name__ = door.__qualname__ = op.name
+    door.__doc__ = op.reference.__doc__
+    return door
+
+
+def guarded(op: Op, door: Callable) -> Callable:
+    if op.guard is None:
+        return door
+    guard = op.guard
+
+    def call(*args, **given):
+        guard(*args, **given)
+        return door(*args, **given)
+
+    return named(op, call)
+
+
+def keyed(op: Op, door: Callable) -> Callable:
+    """Doors of one or two operands call them `input` and `other`; this one knows their names."""
+    if not is_simple(op) or op.inputs in (("input",), ("input", "other")):
+        return door
+    bind = binder(op)
+
+    def call(*args, **given):
+        return door(*args) if not given else door(*bind(args, given)[0])
+
+    return named(op, call)
+
+
+def is_simple(op: Op) -> bool:
+    """One operand or two, and nothing else to bind."""
+    simple = isinstance(op, Elementwise) and not op.attrs and not op.defaults
+    return simple and len(op.inputs) <= 2
+
+
+def operator(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
+    """The op as a Python operator: operands it does not know may know it."""
+    if not is_simple(op):
+        door = DOORS[op.name]
+        return lambda x, y: door(x, y) if isinstance(y, View) or is_number(y) else NotImplemented
+    if len(op.inputs) == 1:
+        return DOORS[op.name]
+    door = guarded(op, named(op, binary(op, tensor, lambda op, value: NotImplemented)))
+    return announced(op, door) if DEBUG >= 5 else door
 
 
 def cut(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
-    if isinstance(op, Elementwise) and not op.attrs and not op.defaults and len(op.inputs) <= 2:
+    if isinstance(op, Elementwise) and op.casts:
+        return copying(op, tensor)
+    if is_simple(op):
         return (unary if len(op.inputs) == 1 else binary)(op, tensor)
     for kind, cutter in KINDS.items():
         if isinstance(op, kind):
@@ -47,30 +96,31 @@ def cut(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
 def unary(op: Elementwise, tensor: type[Tensor]):
     typed = op.typed
 
-    def call(x):
-        if not isinstance(x, View):
-            unfit(op, x)
-        value, layout = x.storage.value, x.layout
+    def call(input):
+        if not isinstance(input, View):
+            unfit(op, input)
+        value, layout = input.storage.value, input.layout
         if not layout.is_plain:
             layout = meet(layout)
-        result = value.device.backend.elementwise(typed[(value.dtype,)], (x,), NO_ATTRS, layout)
+        result = value.device.backend.elementwise(typed[(value.dtype,)], (input,), NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
-        if (x._wants or x.storage.writes) and state.recording:
-            record(op, (x,), NO_ATTRS, out)
+        if (input._wants or input.storage.writes) and state.recording:
+            record(op, (input,), NO_ATTRS, out)
         return out
 
     return call
 
 
-def binary(op: Elementwise, tensor: type[Tensor]):
+def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = unfit):
     typed = op.typed
 
-    def call(x, y):
+    def call(input, other):
+        x, y = input, other
         if isinstance(x, View) and isinstance(y, View):
-            value, other, layout = x.storage.value, y.storage.value, x.layout
-            if value.device is not other.device:
+            value, second, layout = x.storage.value, y.storage.value, x.layout
+            if value.device is not second.device:
                 return call(*together(op, (x, y)))
-            a, b = value.dtype, other.dtype
+            a, b = value.dtype, second.dtype
             if layout is not y.layout:
                 if a is not b:
                     a, b = kind_of(x), kind_of(y)
@@ -79,18 +129,22 @@ def binary(op: Elementwise, tensor: type[Tensor]):
             wants = x._wants or y._wants or x.storage.writes or y.storage.writes
         elif isinstance(x, View):
             if type(y) not in NUMBERS:
-                y = number(op, y)
+                if not is_number(y):
+                    return refuse(op, y)
+                y = y.item()
             value, layout = x.storage.value, x.layout
             known = typed[value.dtype, type(y)]
             wants = x._wants or x.storage.writes
         elif isinstance(y, View):
             if type(x) not in NUMBERS:
-                x = number(op, x)
+                if not is_number(x):
+                    return refuse(op, x)
+                x = x.item()
             value, layout = y.storage.value, y.layout
             known = typed[type(x), value.dtype]
             wants = y._wants or y.storage.writes
         else:
-            unfit(op, x)
+            return refuse(op, x)
         if not layout.is_plain:
             layout = meet(layout)
         args = (x, y)
@@ -136,7 +190,7 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
 
 
 def copying(op: Elementwise, tensor: type[Tensor]):
-    """`copy`, which alone may be asked for a dtype."""
+    """`copy`, which may also be asked for a dtype."""
 
     def at(x, dtype):
         value, layout = x.storage.value, meet(x.layout)
@@ -238,7 +292,7 @@ def composed(op: Composite, tensor: type[Tensor]):
 
 
 KINDS: dict[type[Op], Callable] = {
-    Elementwise: lambda op, tensor: (copying if op.name == "copy" else elementwise)(op, tensor),
+    Elementwise: elementwise,
     Reduction: reduction,
     ViewOp: view,
     Structured: structured,

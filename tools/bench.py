@@ -1,0 +1,229 @@
+"""What wgtorch costs, beside numpy and whatever peers are installed; every floor with its ratio.
+
+python tools/bench.py [ops] [cpu] [work] [gpu] [start]     all but gpu by default
+    --peer PYTHON    an interpreter that has tinygrad or torch-vulkan (may be given twice)
+    --beside FOLDER  another checkout whose tools/bench.py ops is run in the same minute
+    --profile        where the Python time of a training step goes
+
+Least of several runs; numbers of one run compare. `gpu` needs a real GPU, and compares with
+PyTorch CUDA where that is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+import bench_work  # noqa: E402
+import numpy as np  # noqa: E402
+
+import wgtorch as torch  # noqa: E402
+from wgtorch.autograd.node import leaf_of  # noqa: E402
+from wgtorch.backend import backend  # noqa: E402
+from wgtorch.backends.webgpu.fusion import Program  # noqa: E402
+from wgtorch.device import Device  # noqa: E402
+
+RNG = np.random.default_rng(0)
+GPU = backend(Device("webgpu"))
+QUEUE = GPU.queue  # type: ignore[attr-defined]
+
+
+def sync() -> None:
+    DONE.item()
+
+
+def normal(*shape, grad=False):
+    data = RNG.standard_normal(shape).astype(np.float32)
+    return torch.tensor(data, device="webgpu", requires_grad=grad)
+
+
+DONE = normal(1)
+
+
+def best(work, count: int = 1, times: int = 30, settle=True) -> float:
+    """Microseconds per one of the `count` things that `work` does."""
+    work()
+    took = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        took.append((time.perf_counter() - start) / count * 1e6)
+        if settle:
+            QUEUE.flush()
+            sync()
+    return min(took)
+
+
+def each(work, count):
+    def run():
+        for _ in range(count):
+            work()
+
+    return run
+
+
+def show(what: str, value: float, unit: str = "us", floor: float | None = None, note="") -> None:
+    """`floor`: the most (or, for rates, the least) that the value may be."""
+    judged = ""
+    if floor is not None:
+        met = value >= floor if "/s" in unit else value <= floor
+        judged = f"floor {floor:g}: {'met' if met else 'MISSED'}"
+    print(f"{what:<60}{value:10.2f} {unit:<8} {judged} {note}".rstrip(), flush=True)
+
+
+# One op
+
+
+def chain(z, y, length=32):
+    for _ in range(length // 2):
+        z = z + y
+        z = z * y
+    return z
+
+
+def filled(x):
+    GPU.fill(x.storage.value)  # type: ignore[attr-defined]
+
+
+def ops() -> None:
+    x, y, g, a = normal(16), normal(16), normal(16, grad=True), normal(16, 16)
+    kept = leaf_of(g)  # as when g was used before
+    empty = best(each(lambda: None, 1000), 1000)
+    show("call: x + y of 16 elements, not run yet", best(each(lambda: x + y, 1000), 1000) - empty)
+    show("  recorded: g + y", best(each(lambda: g + y, 1000), 1000) - empty)
+    show("  recorded, saves one: g * y", best(each(lambda: g * y, 1000), 1000) - empty)
+    show("  with a number: x + 2", best(each(lambda: x + 2, 1000), 1000) - empty)
+    del kept
+    waiting = [chain(x, y, 22) for _ in range(20)]
+    walk = best(lambda: [Program(z.storage.value.promise) for z in waiting], 20 * 22)
+    show("launch: walk and key, per op of a fused 22", walk)
+
+    def run(z):
+        def work():
+            for _ in range(20):
+                filled(chain(z, y))
+            QUEUE.flush()
+
+        return work
+
+    show("fused chain of 32, run and submitted, per op", best(run(x), 640), floor=3)
+    show("  recorded for gradients", best(run(g), 640), floor=4)
+    show("own kernel: x + y run at once", best(each(lambda: filled(x + y), 60), 60) - empty)
+    show("own kernel: a.sum()", best(each(a.sum, 60), 60) - empty, floor=7)
+    show("own kernel: a @ a", best(each(lambda: a @ a, 60), 60) - empty, floor=7)
+    ends = [chain(g, y) for _ in range(20)]
+
+    def back():
+        for z in ends:
+            z.backward(y, retain_graph=True)
+            filled(g.grad)
+            g.grad = None
+        QUEUE.flush()
+
+    show("backward alone, per forward op", best(back, 640))
+
+
+def cpu() -> None:
+    """The cpu device beside the numpy call it makes."""
+    for size, times in ((16, 20000), (1 << 22, 30)):
+        array = RNG.standard_normal(size).astype(np.float32)
+        x = torch.from_numpy(array)
+        count = max(1, times // 20)
+        for name, ours, theirs in (
+            ("x + x", lambda x=x: x + x, lambda a=array: a + a),
+            ("exp(x)", x.exp, lambda a=array: np.exp(a)),
+            ("x.sum()", x.sum, lambda a=array: a.sum()),
+        ):
+            have = best(each(ours, count), count, 20, settle=False)
+            want = best(each(theirs, count), count, 20, settle=False)
+            limit = want + 3 if size < 100 else want * 1.05
+            show(f"cpu: {name} of {size}", have, floor=limit, note=f"numpy {want:.2f}")
+
+
+# Work
+
+
+def work(peers: list[str]) -> None:
+    ours = bench_work.measure_wgtorch("webgpu")
+    numpy_ms = bench_work.measure_numpy()
+    others = {}
+    for python in peers:
+        for peer in ("tinygrad", "torchvulkan"):
+            found = bench_work.in_another(python, peer)
+            if found:
+                others[peer] = found
+    for name, value in ours.items():
+        beside = [f"numpy {numpy_ms[name]:.2f} ({value / numpy_ms[name]:.1f}x)"]
+        times = [o[name] for o in others.values() if name in o]
+        beside += [f"{peer} {o[name]:.2f}" for peer, o in others.items() if name in o]
+        floor = min(times) / 2 if times else None
+        show(f"{GPU.gpu.traits.name[:20]}: {name}", value, "ms", floor, ", ".join(beside))
+
+
+def training(profile: bool) -> None:
+    step, flush = bench_work.mlp_wgtorch("webgpu")
+    for _ in range(20):
+        step()
+    flush()
+    show("MLP 784-256-10 step: Python until submitted", best(lambda: (step(), flush())) / 1e3, "ms")
+    done = best(lambda: (step(), flush(), sync())) / 1e3
+    show("MLP 784-256-10 step: until done", done, "ms")
+    before, kernels = Counter(QUEUE.counted), len(GPU.kernels)
+    step(), flush()
+    made = QUEUE.counted["bind groups"] - before["bind groups"]
+    count = QUEUE.counted["dispatches"] - before["dispatches"]
+    show("  bind groups made in a warm step", made, "", 0, f"{count} dispatches")
+    show("  kernels written in a warm step", len(GPU.kernels) - kernels, "", 0)
+    if profile:
+        bench_work.profiled(step, flush, sync)
+
+
+def start() -> None:
+    """How long `import wgtorch` takes in a fresh process."""
+    code = "import time; s = time.perf_counter(); import wgtorch, sys; " \
+        "print((time.perf_counter() - s) * 1e3, 'wgpu' in sys.modules)"  # fmt: skip
+    took, brings = [], False
+    for _ in range(5):
+        ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        ms, wgpu_too = ran.stdout.split()
+        took.append(float(ms))
+        brings |= wgpu_too == "True"
+    show("import wgtorch, numpy included", min(took), "ms", 150, f"imports wgpu: {brings}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("parts", nargs="*", default=["start", "ops", "cpu", "work"])
+    parser.add_argument("--peer", action="append", default=[], metavar="PYTHON")
+    parser.add_argument("--beside", metavar="FOLDER")
+    parser.add_argument("--profile", action="store_true")
+    given = parser.parse_args()
+    print(f"{GPU.gpu.traits.summary}; numpy {np.__version__}")
+    if "start" in given.parts:
+        start()
+    if "ops" in given.parts:
+        ops()
+        if given.beside:
+            print(f"-- {given.beside}")
+            subprocess.run([sys.executable, "tools/bench.py"], cwd=given.beside, check=False)
+    if "cpu" in given.parts:
+        cpu()
+    if "work" in given.parts:
+        work(given.peer)
+        training(given.profile)
+    if "gpu" in given.parts:
+        import bench_gpu  # only where a real GPU is asked for: it may import torch
+
+        bench_gpu.main(show, best, sync)
+        training(given.profile)
+
+
+if __name__ == "__main__":
+    main()
