@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtorch import ops as _declared  # noqa: F401  (fills REGISTRY)
-from wgtorch.dispatch.doors import DOORS, PUBLIC, open_doors
+from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC, open_doors, operator
 from wgtorch.dispatch.write import inplace, public
 from wgtorch.op import REGISTRY, Op
 
@@ -21,21 +21,23 @@ def fill(tensor: type) -> None:
     open_doors(REGISTRY, tensor)
     for name, op in REGISTRY.items():
         PUBLIC[name] = public(op)
-        forms: dict[str, Callable] = {name: DOORS[name]} if op.method else {}
+        forms: dict[str, Callable] = {}
+        if op.method:
+            forms[name] = op.method(FACES[name]) if callable(op.method) else FACES[name]
         if op.inplace:
-            forms[name + "_"] = inplace(op)
+            forms[name + "_"] = PUBLIC[name + "_"] = inplace(op)
         for spelling in (name, *op.aliases):
             for form, call in forms.items():
                 setattr(Methods, form.replace(name, spelling, 1), call)
         if op.operator:
-            operators(op)
+            operators(op, operator(op, tensor))
     for alias, name in [(a, n) for n, op in REGISTRY.items() for a in op.aliases]:
         PUBLIC[alias] = PUBLIC[name]
 
 
-def operators(op: Op) -> None:
+def operators(op: Op, door: Callable) -> None:
     """`a + b`, `2 + a` and `a += b` for an op that names the operator it is."""
-    sign, door = op.operator, DOORS[op.name]
+    sign = op.operator
     setattr(Methods, f"__{sign}__", door)
     if sign in REFLECTED:
         setattr(Methods, f"__r{sign}__", reflected(door))

@@ -92,11 +92,15 @@ def listed(value: Any) -> Any:
     return value
 
 
+def is_number(value: Any) -> bool:
+    return type(value) in NUMBERS or isinstance(value, np.generic) and value.dtype.kind in "biuf"
+
+
 def number(op: Op, value: Any) -> float:
     """A Python number; numpy's are welcome."""
     if type(value) in NUMBERS:
         return value
-    if not isinstance(value, np.generic) or value.dtype.kind not in "biuf":
+    if not is_number(value):
         unfit(op, value)
     return value.item()
 

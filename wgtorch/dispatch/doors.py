@@ -148,7 +148,9 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         if not layout.is_plain:
             layout = meet(layout)
         args = (x, y)
-        out = tensor(Storage(value.device.backend.elementwise(known, args, NO_ATTRS, layout)), layout)
+        out = tensor(
+            Storage(value.device.backend.elementwise(known, args, NO_ATTRS, layout)), layout
+        )
         if wants and state.recording:
             record(op, args, NO_ATTRS, out)
         return out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.rebase import rebase
-from wgtorch.dispatch.doors import DOORS, cast
+from wgtorch.dispatch.doors import DOORS, FACES, cast
 from wgtorch.dtype import can_cast
 from wgtorch.op import Op
 from wgtorch.storage import View
@@ -83,7 +83,7 @@ def check_leaf(target: Tensor) -> None:
 
 def inplace(op: Op) -> Callable[..., Tensor]:
     """The op's `name_` form."""
-    door, name = DOORS[op.name], op.name + "_"
+    door, name = FACES[op.name], op.name + "_"
 
     def call(self, *args, **given):
         if state.recording and (self._wants or self._base is not None):
@@ -130,7 +130,7 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
 
 def public(op: Op) -> Callable[..., Any]:
     """The op as `wgtorch.name`: its door, and `out=` (one tensor, or one per result)."""
-    door, name = DOORS[op.name], op.name
+    door, name = FACES[op.name], op.name
 
     def call(*args, out=None, **given):
         if out is None:
