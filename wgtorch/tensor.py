@@ -317,7 +317,7 @@ def moved(x: Tensor, place: Device) -> Tensor:
     whole = x if x.is_whole else DOORS["copy"](x.detach())
     value = backend(x.device).send(whole.value, backend(place))
     out = Tensor(Storage(value), Layout.contiguous(x.layout.shape))
-    if (x._wants or x.storage.writes) and state.recording:
+    if state.recording and x.requires_grad:
         out._wants, out.past = True, Moved(x)
     return out
 

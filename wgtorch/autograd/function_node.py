@@ -209,7 +209,9 @@ class FunctionNode(Node):
             return None
         past, number = self._pasts[place]
         where = Slot(self, f"saved_tensors[{place}]")
-        return rooted(kept, where, self if past is ITSELF else past, number)
+        if past is ITSELF:
+            return rooted(kept, where, self, number, result=True)
+        return rooted(kept, where, past, number)
 
     def is_output_at(self, place: int) -> bool:
         return self._pasts[place][0] is ITSELF

@@ -187,8 +187,6 @@ def attach(node: Recorded | None, out: Any) -> None:
     if node.recipe.results:
         node.kept.append(keep(out, state.hooks, True))
     out._wants, out.past = True, node
-    if out.storage.writes:
-        out._seen = out.storage.writes
     if ANOMALY.enabled:
         remember_call(node, state.running)
 

@@ -149,13 +149,16 @@ def unrooted(kept: Snapshot) -> Any:
     return Tensor(Storage(value), layout)
 
 
-def rooted(kept: Any, where: Slot, past: Any, number: int = 0) -> Any:
-    """The tensor of a slot with its past: `past` is a node, a leaf, or None."""
+def rooted(kept: Any, where: Slot, past: Any, number: int = 0, result: bool = False) -> Any:
+    """The tensor of a slot with its past: `past` is a node, a leaf, or None.
+
+    The user's own tensor where it still is what it was; never for a result of the node itself.
+    """
     if type(kept) is tuple:
         value, layout, origin = kept
         tensor = origin()
         if tensor is not None and tensor.storage.value is value and tensor.layout is layout:
-            if belongs(tensor, past, number):
+            if not result and belongs(tensor, past, number):
                 return tensor
             storage = tensor.storage
         else:

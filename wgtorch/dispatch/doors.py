@@ -252,8 +252,10 @@ def view(op: ViewOp, tensor: type[Tensor]):
             x = DOORS["copy"](x)
             layout = layout_of(x.layout, **attrs)
         out = tensor(x.storage, layout)
-        out._base = x if x._base is None else x._base
-        if (x._wants or x.storage.writes) and state.recording:
+        out._base, writes = x if x._base is None else x._base, x.storage.writes
+        if writes:
+            out._seen = writes
+        if (x._wants or writes) and state.recording:
             record(op, (x,), attrs, out)
         return out
 
