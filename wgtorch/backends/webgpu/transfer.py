@@ -90,8 +90,7 @@ class Dock:
     def finish(self) -> None:
         """Waits for everything submitted so far."""
         self.queue.flush()
-        probe = self.pool.take(4)
-        mapped(probe, 4)
+        self.queue.wait()
 
     def fetch(self, download: Download) -> Value:
         buffer = self.home.take(download.nbytes)
