@@ -22,10 +22,10 @@ from wgtorch.storage import View
 class Recipe:
     """Places are those of the inputs, the members of a list of tensors counted one by one."""
 
-    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "names", "node", "op", "opens",
-                 "pasts", "places", "results", "saves", "shapes", "tensors", "width")  # fmt: skip
+    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "more", "names", "node", "op",
+                 "opens", "pasts", "places", "results", "saves", "shapes", "tensors", "width")  # fmt: skip
 
-    def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None):
+    def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
         self.op, self.node = op, NODES[op]
         spans = spans_of(op, sizes)
         self.width = sum(len(span) for span in spans.values())
@@ -59,6 +59,7 @@ class Recipe:
         self.names += [f"{op.inputs[i]}_dtype" for i in self.dtypes]
         self.names += [*self.attrs, *self.results]
         self.saves = bool(self.tensors or self.results)
+        self.more = bool(self.shapes or self.dtypes or self.attrs)
 
     def _plan_pasts(self, spans: dict[str, range], sizes: tuple[int | None, ...] | None) -> None:
         """Which facts may be tensors, and whose past they have: a parent's, the node's, none.
@@ -96,7 +97,7 @@ def spans_of(op: Op, sizes: tuple[int | None, ...] | None) -> dict[str, range]:
     return spans
 
 
-RECIPES = Table(lambda known: Recipe(*known))
+RECIPES = Table(lambda known: Recipe(*known))  # by op and mask, and sizes of lists if any
 
 
 def node_class(op: Op) -> type[Recorded]:
@@ -116,41 +117,44 @@ def remember(
     mask, bit = 0, 1
     for t in inputs:
         if isinstance(t, View):
-            if t._wants or t.storage.writes:
-                if t.storage.writes and not refresh(t):
-                    bit += bit
-                    continue
+            if t.storage.writes:
+                if refresh(t):
+                    mask |= bit
+            elif t._wants:
                 mask |= bit
         elif type(t) is tuple:
             return remember_lists(op, inputs, attrs, shape, dtype)
         bit += bit
-    recipe = RECIPES[op, mask, None]
-    if not recipe.places:
-        return None
-    parents, kept, numbers, pair = [], [], None, state.hooks
+    recipe = RECIPES[op, mask]
+    parents, kept, numbers = [], [], None
     for i in recipe.places:
         t = inputs[i]
         parents.append(t.past or leaf_of(t))
         if t.output_nr:
             numbers = True
+    if not parents:
+        return None
     if numbers:
         numbers = tuple([inputs[i].output_nr for i in recipe.places])
-    for i in recipe.tensors:
-        t = inputs[i]
-        if not isinstance(t, View):
-            kept.append(t)
-        elif pair is None and t.storage.version >= 0:
-            kept.append((t.storage.value, t.layout, ref(t)))  # what `keep` does, without the call
-        else:
-            kept.append(keep(t, pair))
-    for i in recipe.shapes:
-        t = inputs[i]
-        kept.append(t.layout.shape if isinstance(t, View) else ())
-    for i in recipe.dtypes:
-        t = inputs[i]
-        kept.append(t.storage.value.dtype if isinstance(t, View) else type(t))
-    for name in recipe.attrs:
-        kept.append(attrs[name])
+    if recipe.tensors:
+        pair = state.hooks
+        for i in recipe.tensors:
+            t = inputs[i]
+            if not isinstance(t, View):
+                kept.append(t)
+            elif pair is None and t.storage.version >= 0:
+                kept.append((t.storage.value, t.layout, ref(t)))  # `keep`, without the call
+            else:
+                kept.append(keep(t, pair))
+    if recipe.more:
+        for i in recipe.shapes:
+            t = inputs[i]
+            kept.append(t.layout.shape if isinstance(t, View) else ())
+        for i in recipe.dtypes:
+            t = inputs[i]
+            kept.append(t.storage.value.dtype if isinstance(t, View) else type(t))
+        for name in recipe.attrs:
+            kept.append(attrs[name])
     return recipe.node(recipe, shape, dtype, parents, numbers, kept)
 
 
