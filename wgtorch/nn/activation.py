@@ -142,7 +142,7 @@ class GELU(Activation):
         self._set(approximate=approximate)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, self.approximate)
+        return F.gelu(input, approximate=self.approximate)
 
 
 class GLU(Activation):

@@ -70,26 +70,27 @@ class Convolution(Module):
         # a = sqrt(5) gives weights uniform in +-1/sqrt(fan_in)
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
-            fan_in = self.weight[0].numel() if self.out_channels else 0
+            fan_in = init.fans(self.weight)[0]
             bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
     def _margins(self) -> list[int]:
         """What `F.pad` adds: before and after, for each dimension from the last."""
         margins: list[int] = []
+        padding: Any = self.padding
         for d in reversed(range(self.dims)):
-            if self.padding == "valid":
+            if padding == "valid":
                 margins += [0, 0]
-            elif self.padding == "same":
+            elif padding == "same":
                 total = self.dilation[d] * (self.kernel_size[d] - 1)
                 margins += [total // 2, total - total // 2]
             else:
-                margins += [self.padding[d]] * 2
+                margins += [padding[d]] * 2
         return margins
 
     def forward(self, input: Tensor) -> Tensor:
         convolve = F.conv1d if self.dims == 1 else F.conv2d
-        padding = self.padding
+        padding: Any = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._margins(), mode=self.padding_mode)
             padding = 0

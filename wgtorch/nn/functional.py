@@ -7,7 +7,29 @@ import warnings
 from typing import Any
 
 import wgtorch
-from wgtorch import Tensor
+from wgtorch import (
+    Tensor,
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    conv1d,
+    conv2d,
+    gelu,
+    glu,
+    group_norm,
+    hardshrink,
+    layer_norm,
+    linear,
+    logsigmoid,
+    prelu,
+    sigmoid,
+    softplus,
+    softshrink,
+    softsign,
+    tanh,
+    tanhshrink,
+)  # fmt: skip
 from wgtorch.nn.criterion import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -19,24 +41,19 @@ from wgtorch.nn.criterion import (
     named_reduction,
     nll_loss,
     smooth_l1_loss,
-)
+)  # fmt: skip
 from wgtorch.nn.padding import pad
 
-GATHERED = (
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "conv1d", "conv2d",
-    "gelu", "glu", "group_norm", "hardshrink", "layer_norm", "linear", "logsigmoid", "prelu",
-    "sigmoid", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-)  # fmt: skip
-globals().update({name: getattr(wgtorch, name) for name in GATHERED})
-
 __all__ = [
-    *GATHERED, "alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "celu", "cosine_similarity", "cross_entropy", "dropout",
-    "dropout1d", "dropout2d", "elu", "embedding", "hardsigmoid", "hardswish", "hardtanh",
-    "huber_loss", "kl_div", "l1_loss", "leaky_relu", "log_softmax", "max_pool1d", "max_pool2d",
-    "mish", "mse_loss", "named_reduction", "nll_loss", "normalize", "one_hot", "pad",
-    "pairwise_distance", "relu", "relu6", "rrelu", "selu", "silu", "smooth_l1_loss", "softmax",
-    "softmin", "threshold",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
+    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+    "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
+    "elu", "embedding", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+    "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish", "mse_loss", "named_reduction",
+    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "prelu", "relu", "relu6",
+    "rrelu", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]  # fmt: skip
 
 # Activations that may work in place

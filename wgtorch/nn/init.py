@@ -171,9 +171,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     normal = randn(max(rows, columns), min(rows, columns), generator=generator).numpy()
     q, r = linalg.qr(normal)
     q = q * sign(diagonal(r))  # uniform over all of them: Mezzadri, math-ph/0609050
-    q = from_numpy((q if rows >= columns else q.T).copy())
+    result = from_numpy((q if rows >= columns else q.T).copy())
     with no_grad():
-        return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)
+        return tensor.copy_(result.reshape(tensor.shape)).mul_(gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:

@@ -125,8 +125,9 @@ class LayerNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        one = isinstance(normalized_shape, int)
-        self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape = tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         made = {"device": device, "dtype": dtype}
         for name, wanted in (("weight", True), ("bias", bias)):

@@ -47,8 +47,7 @@ def cut(input: Tensor, dim: int, before: int, after: int) -> int:
 
 def constant_margins(input: Tensor, dim: int, before: int, after: int, value: Any) -> Any:
     shapes = [[*input.shape[:dim], n, *input.shape[dim + 1 :]] for n in (before, after)]
-    fill, kind = value or 0, {"dtype": input.dtype, "device": input.device}
-    return [full(shape, fill, **kind) if shape[dim] else None for shape in shapes]
+    return [full(shape, value or 0, dtype=input.dtype, device=input.device) for shape in shapes]
 
 
 def reflected_margins(input: Tensor, dim: int, before: int, after: int, value: Any) -> Any:

@@ -35,7 +35,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._opt_called = False  # a scheduler that goes first warns
         self._make_hooks()
-        given = list(params)
+        given: list[Any] = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
         groups = given if isinstance(given[0], dict) else [{"params": given}]
@@ -136,6 +136,7 @@ class Optimizer:
         state = {
             numbers[id(key)] if isinstance(key, Tensor) else key: value
             for key, value in self.state.items()
+            if value  # an update that keeps nothing leaves an empty dict
         }
         result: dict[str, Any] = {"state": state, "param_groups": groups}
         for hook in list(self._state_dict_post_hooks.values()):

@@ -89,7 +89,7 @@ class ConcatDataset(Dataset[T]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(part, IterableDataset) for part in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(accumulate(len(part) for part in self.datasets))  # type: ignore[arg-type]
+        self.cumulative_sizes = list(accumulate([len(part) for part in self.datasets]))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]

@@ -1,0 +1,350 @@
+"""Optimizers and schedules: steps by hand, groups, state, hooks, misuse."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import wgtorch as wt
+from wgtorch.optim import SGD, Adam, AdamW, Optimizer, lr_scheduler
+from wgtorch.save import load, save
+
+
+def leaf(values, device="cpu"):
+    return wt.tensor(values, device=device, requires_grad=True)
+
+
+def stepped(optimizer, param, grads):
+    """The parameter after a step with each of `grads`."""
+    for grad in grads:
+        param.grad = wt.full(tuple(param.shape), grad, device=param.device)
+        optimizer.step()
+    return param.detach().cpu().numpy()
+
+
+GRADS = [0.5, -2.0, 1.0, 3.0]
+
+
+def test_sgd_by_hand(device):
+    p = leaf([1.0, -2.0], device)
+    got = stepped(SGD([p], lr=0.1, momentum=0.9, dampening=0.2, weight_decay=0.5), p, GRADS)
+    x, total = np.array([1.0, -2.0]), None
+    for grad in GRADS:
+        grad = grad + 0.5 * x
+        total = grad if total is None else 0.9 * total + 0.8 * grad
+        x = x - 0.1 * total
+    np.testing.assert_allclose(got, x, rtol=1e-6)
+
+
+def test_nesterov_and_maximize_by_hand(device):
+    p = leaf([1.0, -2.0], device)
+    got = stepped(SGD([p], lr=0.1, momentum=0.9, nesterov=True, maximize=True), p, GRADS)
+    x, total = np.array([1.0, -2.0]), 0.0
+    for number, grad in enumerate(GRADS):
+        total = -grad if number == 0 else 0.9 * total - grad
+        x = x - 0.1 * (-grad + 0.9 * total)
+    np.testing.assert_allclose(got, x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("kind", [Adam, AdamW])
+def test_adam_by_hand(kind, amsgrad, device):
+    p = leaf([1.0, -2.0], device)
+    options = {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.3, "eps": 1e-3}
+    got = stepped(kind([p], amsgrad=amsgrad, **options), p, GRADS)
+    x, m, v, top = np.array([1.0, -2.0]), 0.0, 0.0, 0.0
+    for t, grad in enumerate(GRADS, 1):
+        if kind is AdamW:
+            x = x * (1 - 0.1 * 0.3)
+        else:
+            grad = grad + 0.3 * x
+        m, v = 0.8 * m + 0.2 * grad, 0.9 * v + 0.1 * grad * grad
+        top = np.maximum(top, v)
+        scale = np.sqrt((top if amsgrad else v) / (1 - 0.9**t)) + 1e-3
+        x = x - 0.1 * m / (1 - 0.8**t) / scale
+    np.testing.assert_allclose(got, x, rtol=1e-5)
+
+
+def test_parameters_without_gradient_stay():
+    p, q = leaf([1.0]), leaf([1.0])
+    p.grad = wt.ones(1)
+    optimizer = SGD([p, q], lr=0.5, weight_decay=1.0)
+    optimizer.step()
+    assert p.tolist() == [-0.0] and q.tolist() == [1.0]
+    assert p.is_leaf and p.requires_grad
+
+
+def test_a_step_is_not_recorded_and_training_goes_on(device):
+    p = leaf([2.0], device)
+    optimizer = AdamW([p], lr=0.1)
+    for _ in range(200):
+        optimizer.zero_grad()
+        (p - 1.0).square().sum().backward()
+        optimizer.step()
+    assert abs(p.item() - 1.0) < 0.05 and p.grad_fn is None
+
+
+def test_groups_have_settings_of_their_own():
+    p, q = leaf([0.0]), leaf([0.0])
+    optimizer = SGD([{"params": [p], "lr": 1.0}, {"params": q}], lr=0.1)
+    optimizer.add_param_group({"params": [r := leaf([0.0])], "lr": 0.01})
+    for x in (p, q, r):
+        x.grad = wt.ones(1)
+    optimizer.step()
+    np.testing.assert_allclose([x.item() for x in (p, q, r)], [-1.0, -0.1, -0.01])
+    assert [g["lr"] for g in optimizer.param_groups] == [1.0, 0.1, 0.01]
+
+
+def test_named_parameters():
+    optimizer = SGD([("a", leaf([0.0])), ("b", leaf([0.0]))])
+    assert optimizer.param_groups[0]["param_names"] == ["a", "b"]
+    with pytest.raises(ValueError, match="cannot add param group without names"):
+        optimizer.add_param_group({"params": [leaf([1.0])]})
+    with pytest.raises(ValueError, match="Some param names are missing"):
+        SGD([("a", leaf([0.0])), leaf([0.0])])
+
+
+def test_closures_run_with_gradients_on():
+    p = leaf([3.0])
+    optimizer = SGD([p], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with wt.no_grad():
+        assert optimizer.step(closure).item() == 9.0
+    np.testing.assert_allclose(p.tolist(), [2.4], rtol=1e-6)
+
+
+def test_gradients_are_dropped_or_zeroed():
+    p = leaf([1.0])
+    p.grad = wt.ones(1)
+    optimizer = SGD([p])
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def fresh(kind, device="cpu", **options):
+    p = leaf([1.0, 2.0], device)
+    return p, kind([p], lr=0.1, **options)
+
+
+@pytest.mark.parametrize("kind", [SGD, AdamW])
+def test_state_goes_through_a_file(kind, device, tmp_path):
+    options = {"momentum": 0.9} if kind is SGD else {"amsgrad": True}
+    p, optimizer = fresh(kind, device, **options)
+    stepped(optimizer, p, GRADS[:2])
+    save({"p": p.detach(), "optimizer": optimizer.state_dict()}, tmp_path / "checkpoint")
+    wanted = stepped(optimizer, p, GRADS[2:])
+
+    q, other = fresh(kind, device, **options)
+    loaded = load(tmp_path / "checkpoint")
+    q.data.copy_(loaded["p"])
+    other.load_state_dict(loaded["optimizer"])
+    np.testing.assert_array_equal(stepped(other, q, GRADS[2:]), wanted)
+
+
+def test_loaded_state_is_a_copy_on_the_device_of_its_parameter(device):
+    p, optimizer = fresh(Adam)
+    stepped(optimizer, p, GRADS[:1])
+    state = optimizer.state_dict()
+    state["state"][0]["step"] = wt.tensor(5.0)  # as PyTorch keeps it
+    state["param_groups"][0]["lr"] = 0.7
+    q, other = fresh(Adam, device)
+    other.load_state_dict(state)
+    kept = other.state[q]
+    assert kept["step"] == 5.0 and isinstance(kept["step"], float)
+    assert kept["exp_avg"].device == wt.device(device) and other.param_groups[0]["lr"] == 0.7
+    state["state"][0]["exp_avg"].fill_(9)
+    assert 9 not in kept["exp_avg"].tolist()
+
+
+def test_copies_and_pickles_step_alike():
+    p, optimizer = fresh(AdamW)
+    stepped(optimizer, p, GRADS[:2])
+    for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        (q,) = other.param_groups[0]["params"]
+        r, again = q.detach().clone().requires_grad_(), copy.deepcopy(other)
+        again.param_groups[0]["params"] = [r]
+        again.state[r] = again.state.pop(next(iter(again.state)))
+        np.testing.assert_array_equal(stepped(other, q, GRADS[2:]), stepped(again, r, GRADS[2:]))
+
+
+def test_hooks_around_steps_and_state():
+    p, optimizer = fresh(SGD)
+    calls = []
+    pre = optimizer.register_step_pre_hook(lambda o, args, kwargs: calls.append("pre"))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: calls.append(p.tolist()))
+    p.grad = wt.ones(2)
+    optimizer.step()
+    pre.remove()
+    assert calls == ["pre", [np.float32(0.9), np.float32(1.9)]]
+    optimizer.register_state_dict_post_hook(lambda o, state: {"wrapped": state})
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: state["wrapped"])
+    optimizer.register_load_state_dict_post_hook(lambda o: calls.append("loaded"))
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert calls[-1] == "loaded"
+
+
+def test_optimizers_of_ones_own():
+    class Sign(Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def update(self, param, grad, state, group):
+            state["count"] = state.get("count", 0) + 1
+            param.add_(grad.sign(), alpha=-group["lr"])
+
+    class Whole(Optimizer):
+        def step(self, closure=None):
+            return "stepped"
+
+    p = leaf([1.0])
+    np.testing.assert_allclose(stepped(Sign([p], 0.25), p, GRADS), [0.5])
+    calls, whole = [], Whole([p], {})
+    whole.register_step_post_hook(lambda *a: calls.append(1))
+    assert whole.step() == "stepped" and calls == [1]
+    with pytest.raises(NotImplementedError, match="Optimizer has neither"):
+        Optimizer([p], {}).step()
+
+
+def test_repr_lists_groups():
+    text = repr(SGD([leaf([1.0])], lr=0.5))
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
+    assert "    lr: 0.5\n" in text and text.endswith("    weight_decay: 0\n)")
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "text"),
+    [
+        (lambda p: SGD([], lr=1), ValueError, "optimizer got an empty parameter list"),
+        (lambda p: SGD(p), TypeError, "should be an iterable of Tensors or dicts, but got"),
+        (lambda p: SGD([3]), TypeError, "one of the params is int"),
+        (lambda p: SGD([p * 2]), ValueError, "can't optimize a non-leaf Tensor"),
+        (lambda p: SGD([{"params": {p}}]), TypeError, "organized in ordered collections"),
+        (lambda p: SGD([{"params": p}, {"params": p}]), ValueError,
+         "some parameters appear in more than one parameter group"),
+        (lambda p: SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
+        (lambda p: SGD([p], momentum=-1), ValueError, "Invalid momentum value: -1"),
+        (lambda p: SGD([p], nesterov=True), ValueError,
+         "Nesterov momentum requires a momentum and zero dampening"),
+        (lambda p: Adam([p], betas=(1.0, 0.9)), ValueError,
+         "Invalid beta parameter at index 0: 1.0"),
+        (lambda p: Adam([p], eps=-1), ValueError, "Invalid epsilon value: -1"),
+        (lambda p: AdamW([p], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
+        (lambda p: SGD([p]).add_param_group(3), TypeError, "param_group must be a dict"),
+        (lambda p: SGD([p]).load_state_dict({"state": {}, "param_groups": []}), ValueError,
+         "different number of parameter groups"),
+        (lambda p: SGD([p]).load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]}),
+         ValueError, "doesn't match the size of optimizer's group"),
+    ],
+)  # fmt: skip
+def test_misuse_is_named(act, error, text):
+    with pytest.raises(error) as caught:
+        act(leaf([1.0]))
+    assert text in str(caught.value)
+
+
+# Schedules
+
+
+def rates(make, steps, group_rates=(1.0,)):
+    optimizer = SGD([{"params": [leaf([1.0])], "lr": lr} for lr in group_rates], momentum=0.5)
+    schedule = make(optimizer)
+    seen = [schedule.get_last_lr()[0]]
+    for _ in range(steps):
+        optimizer.step()
+        schedule.step()
+        seen.append(optimizer.param_groups[0]["lr"])
+    return seen
+
+
+S = lr_scheduler
+SCHEDULES = {
+    "StepLR": (lambda o: S.StepLR(o, 2, 0.5), [1, 1, 0.5, 0.5, 0.25]),
+    "MultiStepLR": (lambda o: S.MultiStepLR(o, [1, 3, 3], 0.5), [1, 0.5, 0.5, 0.125, 0.125]),
+    "ExponentialLR": (lambda o: S.ExponentialLR(o, 0.5), [1, 0.5, 0.25, 0.125, 0.0625]),
+    "ConstantLR": (lambda o: S.ConstantLR(o, 0.5, 2), [0.5, 0.5, 1, 1, 1]),
+    "LinearLR": (lambda o: S.LinearLR(o, 0.25, 1.0, 3), [0.25, 0.5, 0.75, 1, 1]),
+    "PolynomialLR": (lambda o: S.PolynomialLR(o, 4, 2.0), [1, 0.5625, 0.25, 0.0625, 0]),
+    "LambdaLR": (lambda o: S.LambdaLR(o, lambda t: 1 / (t + 1)), [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
+    "MultiplicativeLR": (lambda o: S.MultiplicativeLR(o, lambda t: t), [1, 1, 2, 6, 24]),
+    "CosineAnnealingLR": (lambda o: S.CosineAnnealingLR(o, 2), [1, 0.5, 0, 0.5, 1]),
+    "CosineAnnealingWarmRestarts": (
+        lambda o: S.CosineAnnealingWarmRestarts(o, 1, 2), [1, 1, 0.5, 1, 0.8535534]),
+    "OneCycleLR": (
+        lambda o: S.OneCycleLR(o, 1.0, 5, pct_start=0.4, anneal_strategy="linear", div_factor=2,
+                               final_div_factor=5), [0.5, 1, 0.7, 0.4, 0.1]),
+    "SequentialLR": (
+        lambda o: S.SequentialLR(o, [S.ConstantLR(o, 0.5, 9), S.ExponentialLR(o, 0.5)], [2]),
+        [0.5, 0.5, 1, 0.5, 0.25]),
+    "ChainedScheduler": (
+        lambda o: S.ChainedScheduler([S.ExponentialLR(o, 0.5), S.StepLR(o, 2, 0.1)]),
+        [1, 0.5, 0.025, 0.0125, 0.000625]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedule(name):
+    make, wanted = SCHEDULES[name]
+    np.testing.assert_allclose(rates(make, 4), wanted, rtol=1e-6, atol=1e-12)
+
+
+def test_a_plateau_lowers_the_rate():
+    optimizer = SGD([leaf([1.0])], lr=1.0)
+    schedule = S.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
+    seen = []
+    for loss in [5, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3]:
+        schedule.step(wt.tensor(float(loss)))
+        seen.append(optimizer.param_groups[0]["lr"])
+    assert seen == [1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2]
+
+
+def test_schedules_resume_from_their_state():
+    make = SCHEDULES["OneCycleLR"][0]
+    optimizer = SGD([leaf([1.0])], lr=1.0, momentum=0.5)
+    schedule = make(optimizer)
+    for _ in range(2):
+        optimizer.step()
+        schedule.step()
+    other = SGD([leaf([1.0])], lr=1.0, momentum=0.5)
+    again = make(other)
+    again.load_state_dict(schedule.state_dict())
+    other.load_state_dict(optimizer.state_dict())
+    other.step()
+    again.step()
+    np.testing.assert_allclose(other.param_groups[0]["lr"], 0.4)
+
+
+def test_schedules_change_tensor_rates_in_place():
+    rate = wt.tensor(1.0)
+    p = leaf([1.0])
+    optimizer = SGD([p], lr=rate)
+    schedule = S.ExponentialLR(optimizer, 0.5)
+    stepped(optimizer, p, [1.0])
+    schedule.step()
+    assert optimizer.param_groups[0]["lr"] is rate and rate.item() == 0.5
+    assert stepped(optimizer, p, [1.0]).tolist() == [-0.5]
+
+
+def test_schedules_misused():
+    optimizer = SGD([leaf([1.0])], lr=1.0)
+    schedule = S.ExponentialLR(optimizer, 0.5)
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        schedule.step()
+    with pytest.raises(TypeError, match="int is not an Optimizer"):
+        S.StepLR(3, 1)
+    with pytest.raises(ValueError, match="Expected 1 lr_lambdas, but got 2"):
+        S.LambdaLR(optimizer, [len, len])
+    with pytest.raises(KeyError, match="'initial_lr' is not specified in param_groups"):
+        S.StepLR(SGD([leaf([1.0])]), 1, last_epoch=3)
+    with pytest.raises(ValueError, match="total_steps OR"):
+        S.OneCycleLR(optimizer, 1.0)
+    with pytest.raises(ValueError, match="does not support `ReduceLROnPlateau`"):
+        S.SequentialLR(optimizer, [S.ReduceLROnPlateau(optimizer)], [])
