@@ -1,12 +1,30 @@
-"""Memory returns by reference counting alone; the cycle collector is switched off here."""
+"""Memory returns by reference counting alone; what is in use is known exactly; losses are errors."""
 
 import gc
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
+import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
 from wgtorch.device import Device
+
+
+@pytest.fixture
+def pool():
+    torch.zeros(1, device="webgpu").cpu().numpy()
+    return backend(Device("webgpu")).gpu.pool
+
+
+@pytest.fixture
+def no_cycles():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def step(x, w):
@@ -17,18 +35,102 @@ def step(x, w):
     return value
 
 
-def test_second_step_allocates_nothing():
+def test_second_step_allocates_nothing(pool, no_cycles):
     rng = np.random.default_rng(0)
     x, w = (
         torch.tensor(rng.standard_normal((8, 8)).astype("f4"), device="webgpu", requires_grad=True)
         for _ in "xw"
     )
     step(x, w)
-    gc.disable()
-    try:
-        pool = backend(Device("webgpu")).gpu.pool
-        free = sum(map(len, pool.free.values()))
-        step(x, w)
-        assert sum(map(len, pool.free.values())) == free
-    finally:
-        gc.enable()
+    blocks, live = len(pool.blocks), pool.live.current
+    step(x, w)
+    assert (len(pool.blocks), pool.live.current) == (blocks, live)
+
+
+def test_bytes_in_use_are_exact(pool, no_cycles):
+    before = torch.memory_stats()["allocated_bytes.all.current"]
+    x = torch.tensor(np.zeros((100, 7), "f4"), device="webgpu")
+    y = torch.tensor(np.zeros(33, bool), device="webgpu")
+    assert torch.memory_stats()["allocated_bytes.all.current"] - before == 2800 + 33
+    view = x[3:5]
+    del x
+    assert torch.memory_stats()["allocated_bytes.all.current"] - before == 2800 + 33
+    del view, y
+    assert torch.memory_stats()["allocated_bytes.all.current"] == before
+
+
+def test_peak_is_remembered_until_reset(pool, no_cycles):
+    torch.reset_peak_memory_stats()
+    before = torch.memory_stats()["allocated_bytes.all.peak"]
+    x = torch.tensor(np.zeros(1000, "f4"), device="webgpu")
+    del x
+    assert torch.memory_stats()["allocated_bytes.all.peak"] - before == 4000
+    torch.reset_peak_memory_stats()
+    assert torch.memory_stats()["allocated_bytes.all.peak"] == before
+
+
+def test_empty_cache_gives_free_memory_back(pool):
+    x = torch.tensor(np.zeros(12345, "f4"), device="webgpu")
+    (x + 1).sum().item()
+    kept = torch.ones(5, device="webgpu") + 1
+    kept.cpu().numpy()
+    del x
+    torch.empty_cache()
+    stats = torch.memory_stats()
+    assert not any(pool.free.values())
+    assert stats["reserved_bytes.all.current"] == sum(b.size for b in pool.blocks.values())
+    assert kept.tolist() == [2] * 5
+    assert (kept * 2).tolist() == [4] * 5  # its bind groups were made anew
+
+
+def test_out_of_memory_is_an_error_and_the_next_op_works(pool, monkeypatch):
+    create, tried = type(pool)._create, []
+
+    def full(self, size):
+        tried.append(size)
+        return None
+
+    monkeypatch.setattr(type(pool), "_create", full)
+    with pytest.raises(torch.OutOfMemoryError, match="tried to allocate 40000028 bytes"):
+        torch.tensor(np.zeros(10000007, "f4"), device="webgpu")
+    assert len(tried) == 2  # once more after the pool was emptied
+    monkeypatch.setattr(type(pool), "_create", create)
+    assert (torch.ones(3, device="webgpu") + 1).tolist() == [2, 2, 2]
+
+
+def test_a_tensor_beyond_the_adapters_limit_is_refused(pool, monkeypatch):
+    monkeypatch.setattr(pool, "most_bytes", 1 << 16)
+    with pytest.raises(torch.OutOfMemoryError, match="80000 bytes.*at most 65536 bytes"):
+        (torch.ones(20000, device="webgpu") + 1).cpu().numpy()
+    assert torch.ones(20, device="webgpu").sum().item() == 20
+
+
+LOSS = """
+    import wgtorch as torch
+    x = torch.ones(4, device="webgpu") + 1
+    there = (x * 2).to("cpu")
+    assert x.tolist() == [2] * 4
+    home = x.device.backend
+    home.gpu.device.destroy()
+    y = x * 3
+    for lost in (y, y, x, x + 1, there):
+        try:
+            lost.tolist()
+        except torch.DeviceLostError as error:
+            assert "lost" in str(error)
+        else:
+            assert lost is there  # it had arrived before
+    z = torch.ones(4, device="webgpu") * 5
+    assert z.tolist() == [5] * 4 and x.device.backend is not home
+    assert (z + 1).sum().item() == 24
+    print("survived")
+"""
+
+
+@pytest.mark.parametrize("public", ["0", "1"])
+def test_a_lost_device_is_an_error_and_a_new_tensor_works(public, monkeypatch):
+    monkeypatch.setenv("WGTORCH_PUBLIC_API", public)
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LOSS)], capture_output=True, text=True, timeout=120
+    )
+    assert ran.stdout.strip() == "survived", ran.stderr[-2000:]

@@ -143,7 +143,7 @@ def measure_wgtorch(device: str) -> dict[str, float]:
 
 def measure_torchvulkan() -> dict[str, float]:
     import torch
-    import torch_vulkan  # noqa: F401  (registers the device)
+    import torchvulkan  # noqa: F401  (registers the device)
 
     return measure_torchlike(torch, "vulkan", lambda x: x.cpu(), lambda x: x)
 

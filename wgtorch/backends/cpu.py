@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.op import Table
@@ -55,28 +56,30 @@ class CPU:
                 arrays.append(array if array.dtype is kind else array.astype(kind))
             else:
                 arrays.append(number(arg, kind))
-        with QUIET():
+        token = hush(IGNORE)
+        try:
             result = typed.op.reference(*arrays, **attrs)
-        if type(result) is np.ndarray and result.base is None and result.dtype is typed.dtype.np:
-            if result.shape == out.shape and result.flags.c_contiguous and result.size:
-                flat = result.reshape(-1)
-                value = Value(self.device, typed.dtype, flat.size, flat)
-                value.load = (out, result)
-                return value
+        finally:
+            restore(token)
+        fits = result.dtype is typed.dtype.np and result.shape == out.shape
+        if fits and out.shape and result.flags.c_contiguous and result is not arrays[0]:
+            value = Value(self.device, typed.dtype, out.numel, result.reshape(-1))
+            value.load = (out, result)
+            return value
         return self._made(result, typed.dtype, out)
 
     def source(self, view):
         return self.download(view)
 
-    def reduction(self, op, source, dims, out, compute):
-        kind = WIDE.get(compute, compute.np)
-        array = source if op.arg or source.dtype is kind else source.astype(kind)
-        if op.arg and source.dtype in WIDE_NUMPY:
-            array = source.astype(np.float32)
-        dtype = op.out_dtype(compute) if not op.arg else op.out_dtype(float32)
-        with QUIET():
-            result = op.reference(array, dims)
-        return self._made(result, dtype, out)
+    def reduction(self, fold, source):
+        op, kind = fold.op, WIDE.get(fold.compute, fold.compute.np)
+        array = source if source.dtype is kind else source.astype(kind)
+        with np.errstate(all="ignore"):
+            results = op.reference(array, **fold.attrs)
+        if not op.outputs:
+            return self._made(results, fold.dtypes[0], fold.out)
+        made = zip(results, fold.dtypes, strict=True)
+        return tuple([self._made(result, dtype, fold.out) for result, dtype in made])
 
     def structured(self, op, args, attrs, outs, dtypes):
         arrays = [self._array(a) for a in args]
@@ -127,7 +130,7 @@ class CPU:
         self._elements(value)
         if sys.getrefcount(value) > ALONE:
             storage.value = Value(self.device, value.dtype, value.numel, value.buffer)
-            value.buffer = value.buffer.copy()
+            value.buffer, value.load = value.buffer.copy(), None
 
     def _elements(self, value: Value) -> np.ndarray:
         return value.buffer if value.promise is None else self._arrive(value)

@@ -29,8 +29,9 @@ class Meta:
     def source(self, view):
         return view.dtype
 
-    def reduction(self, op, source, dims, out, compute):
-        return self._nothing(op.out_dtype(source), out.numel)
+    def reduction(self, fold, source):
+        values = tuple([self._nothing(dtype, fold.out.numel) for dtype in fold.dtypes])
+        return values if fold.op.outputs else values[0]
 
     def structured(self, op, args, attrs, outs, dtypes):
         pairs = zip(dtypes, outs, strict=True)

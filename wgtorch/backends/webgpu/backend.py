@@ -33,6 +33,7 @@ class WebGPU:
         self.dialect = self.gpu.dialect
         self.take, self.queue = self.gpu.pool.take, self.gpu.queue
         self.dock = Dock(self)
+        self.gpu.abandoned = self.abandoned
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
         self.kernels: dict[tuple, Kernel] = {}  # by structure, never by text
@@ -124,6 +125,11 @@ class WebGPU:
         self.gpu.pipelines.forget(self.queue, set(dropped))
         for block in [*dropped, *self.dock.pool.drop_free()]:
             block.handle.destroy()
+
+    def abandoned(self) -> None:
+        """The device is lost: the next tensor opens a new one."""
+        if self.device.backend is self:
+            self.device.backend = None
 
     # Promises, and making them true
 

@@ -17,7 +17,7 @@ from wgtorch.backends.webgpu.packing import (
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled
 from wgtorch.dtype import DType, bool_
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
-from wgtorch.op import Reduction, TypedOp
+from wgtorch.op import TypedOp
 
 LAUNCH = "var<immediate> launch: Launch;"
 
@@ -254,64 +254,3 @@ def assignment(program: Program, layout: Layout, dtype: DType, dialect: Dialect)
 def load_all(writer: Writer, program: Program) -> tuple[list[str], list[str]]:
     loads = [load_one(writer, n, load) for n, load in enumerate(program.loads)]
     return [line for lines, _ in loads for line in lines], [value for _, value in loads]
-
-
-def reduction(op: Reduction, program: Program, compute: DType, dialect: Dialect, file: str) -> str:
-    """A reduction whose elements are computed on the way in."""
-    writer = Writer(dialect, *library.head(file)["launch"].split())
-    body, values = load_all(writer, program)
-    root = program.root
-    out = op.out_dtype(root.dtype)
-    kind = dialect.type_of(compute)
-    writer.declare(f"alias A = {kind};")
-    suited = BOOL_AS if compute is bool_ else compute
-    identity = spelled_identity(op.identity, compute, dialect)
-    writer.declare(f"fn identity() -> A {{ return {identity}; }}")
-    lane_function(writer, program, [root, *program.stores])
-    body.append(f"let r = lane({', '.join(values)});")
-    for n, step in enumerate(program.stores, 1):
-        store = writer.bind(element_type(step.dtype, dialect), "read_write")
-        body += write_one(step.dtype, store, "i", f"r.r{n}")
-    member = "r.r0" if program.stores else "r"
-    body.append(f"return {converted(member, root.dtype, compute, dialect)};")
-    writer.declare("fn element(i: u32) -> A {\n    " + "\n    ".join(body) + "\n}")
-    said = op.combine if compute is bool_ else spelled(op.combine, suited, dialect)
-    writer.declare(f"fn combine(a: A, b: A) -> {'bool' if op.arg else 'A'} {{ return {said}; }}")
-    name = writer.bind(one_writable(out, dialect), "read_write")
-    result = from_index("a", dialect) if op.arg else converted("a", compute, out, dialect)
-    lines = "\n    ".join(write_one(out, name, "row", result))
-    writer.declare(f"fn finish(row: u32, a: {'u32' if op.arg else 'A'}) {{\n    {lines}\n}}")
-    return writer.text(library.shader(file))
-
-
-def from_index(index: str, dialect: Dialect) -> str:
-    """A u32 as int64."""
-    return f"i64({index})" if dialect.int64 else f"vec2<u32>({index}, 0u)"
-
-
-def spelled_identity(identity: str, compute: DType, dialect: Dialect) -> str:
-    """"0", "lowest", "highest" ... as a constant of the compute type."""
-    if identity in ("lowest", "highest"):
-        return extreme(compute, identity == "highest", dialect)
-    if dialect.emulates(compute):
-        return constant(int(identity))
-    return identity if compute is bool_ else f"{dialect.type_of(compute)}({identity})"
-
-
-def extreme(compute: DType, highest: bool, dialect: Dialect) -> str:
-    if compute.is_floating_point:
-        bits = "0x7f800000u" if highest else "0xff800000u"
-        infinity = f"bitcast<f32>({bits} | (launch.cols & 0u))"  # WGSL has no such constant
-        return infinity if compute.wgsl == "f32" else f"f64({infinity})"
-    if compute.kind == "b":
-        return "true" if highest else "false"
-    bits = 8 * compute.itemsize
-    if compute.kind == "u":
-        value = (1 << bits) - 1 if highest else 0
-    else:
-        value = (1 << bits - 1) - 1 if highest else -(1 << bits - 1)
-    if dialect.emulates(compute):
-        return constant(value)
-    if compute.wgsl == "i64":
-        return f"{value}li" if value > -(1 << 63) else f"({value + 1}li - 1li)"
-    return f"{value}" if value > -(1 << 31) else "(-2147483647 - 1)"

@@ -1,76 +1,222 @@
-"""Reductions on the GPU: which kernel folds which axes, and how many groups it takes."""
+"""Folds on the GPU: which kernel folds what, shared among how many threads, in one dispatch or two.
+
+Programs that run on a CPU want a thread for each row and no barriers; a GPU wants many threads,
+neighbours reading neighbours. Where rows are few, columns are split: a first dispatch leaves a
+part of each row per split, a second folds those.
+"""
 
 from __future__ import annotations
 
-from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wgtorch.backends.webgpu import codegen
+from wgtorch.backends.webgpu import fold_codegen
 from wgtorch.backends.webgpu.fusion import Load, Program, Promise
-from wgtorch.dtype import DType
-from wgtorch.layout import Layout, remembered
-from wgtorch.op import REGISTRY, Reduction
+from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.walks import Walk, walk
+from wgtorch.layout import Layout
+from wgtorch.op import Fold
 from wgtorch.storage import Value
 
 if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
 
 MAX_GROUPS = 65535
+KEPT = 1 << 14  # launches remembered
+THREADS, GROUPS = "fold_threads.wgsl", "fold_groups.wgsl"
+
+
+class Share(NamedTuple):
+    """How threads share a walk."""
+
+    file: str
+    constants: dict[str, int | bool]
+    groups: tuple[int, int, int]
+    span: int  # what each split takes, in the file's unit
+
+    @property
+    def splits(self) -> int:
+        return self.groups[1]
+
+
+class Launch(NamedTuple):
+    """A fold ready to run, but for the buffers and the numbers of its steps."""
+
+    kernel: Kernel
+    numbers: tuple[float, ...]  # before those of the steps
+    more: tuple[float, ...]  # after them
+    groups: tuple[int, int, int]
+    sizes: tuple[int, ...]  # of the results, in bytes
+    second: tuple[Kernel, tuple[float, ...], tuple[int, int, int]] | None
+    part_bytes: int
 
 
 class Folder:
     def __init__(self, home: WebGPU):
         self.home = home
+        self.ready: dict[Any, Launch] = {}
 
-    def reduction(
-        self, op: Reduction, source: Promise | Load, dims: tuple[int, ...], out: Layout,
-        compute: DType,
-    ) -> Value:  # fmt: skip
+    def reduction(self, fold: Fold, source: Promise | Load) -> Any:
         home = self.home
-        out_dtype = op.out_dtype(source.dtype)
-        if not source.layout.numel:
-            return self._nothing(op, out, out_dtype)
-        rows, cols, inner, moved = fold_plan(source.layout, dims)
-        if moved is not source.layout:
-            source = Load(home.load(source).buffer, moved, source.dtype)
-        program = Program(source)
-        if any(step.dtype.itemsize < 4 for step in program.stores):
-            program = Program(home.load(source))  # a kernel that stores by elements shares words
-        kernel = home.kernels.get((op, *program.key))
+        if type(source) is Load:
+            launch = self.ready.get(fold)
+            if launch is None:
+                launch = self._remembered(fold, fold, Program(source))
+            blocks, numbers = [source.buffer.block], launch.numbers + launch.more
+        else:
+            program = Program(source)
+            launch = self.ready.get((fold, *program.key, *program.load_numbers))
+            if launch is None:
+                program, launch = self._prepared(fold, program)
+            blocks = home.blocks(program)
+            numbers = (*launch.numbers, *program.scalars, *launch.more)
+        buffers = [home.take(size) for size in launch.sizes]
+        if launch.second is None:
+            blocks += [buffer.block for buffer in buffers]
+            if launch.groups[0]:
+                home.queue.dispatch(launch.kernel, blocks, numbers, launch.groups)
+        else:
+            parts = home.take(launch.part_bytes)
+            blocks.append(parts.block)
+            home.queue.dispatch(launch.kernel, blocks, numbers, launch.groups)
+            kernel, numbers, groups = launch.second
+            blocks = [parts.block, *[buffer.block for buffer in buffers]]
+            home.queue.dispatch(kernel, blocks, numbers, groups)
+        device, numel = home.device, fold.out.numel
+        if len(buffers) == 1:
+            return Value(device, fold.dtypes[0], numel, buffers[0])
+        pairs = zip(fold.dtypes, buffers, strict=True)
+        return tuple([Value(device, dtype, numel, buffer) for dtype, buffer in pairs])
+
+    # Folds met for the first time
+
+    def _prepared(self, fold: Fold, program: Program) -> tuple[Program, Launch]:
+        """Of a program, which may have to be cut for it."""
+        home, op = self.home, fold.op
+        most = home.gpu.most_buffers - max(1, len(op.outputs))
+        while len(program.loads) + len(program.stores) > most:
+            program = home.fitting(program, max(1, len(op.outputs)))
+        if program.stores and not self._stores_quads(fold, program):
+            for step in [*program.stores]:
+                home.load(step)
+            program = Program(program.root)
+        key = (fold, *program.key, *program.load_numbers)
+        return program, self.ready.get(key) or self._remembered(key, fold, program)
+
+    def _remembered(self, key: Any, fold: Fold, program: Program) -> Launch:
+        if len(self.ready) >= KEPT:
+            self.ready.clear()
+        launch = self.ready[key] = self._prepare(fold, program)
+        return launch
+
+    def _stores_quads(self, fold: Fold, program: Program) -> bool:
+        """Whether what a fold keeps on the way can be written by whole words."""
+        way = self._walk(fold, program)
+        if way.quads:
+            return way.places[way.which[-1]].mode == "quad"
+        return all(step.dtype.itemsize >= 4 for step in program.stores)
+
+    def _walk(self, fold: Fold, program: Program) -> Walk:
+        shape = fold.layout.shape
+        layouts = [load.layout for load in program.loads]
+        if program.stores:
+            layouts.append(Layout.contiguous(shape))
+        return walk(shape, fold.dims, layouts, fold.op.arg)
+
+    def _prepare(self, fold: Fold, program: Program) -> Launch:
+        home, dialect = self.home, self.home.dialect
+        for dtype in (fold.compute, *fold.dtypes):
+            home.check(dtype, fold.out.numel)
+        self._check_state(fold)
+        way = self._walk(fold, program)
+        share = (thread_share if home.gpu.traits.is_software else group_share)(way)
+        steps = (tuple(program.key), way.structure, share.file, *share.constants.items())
+        last = share.splits == 1
+        kinds = (fold.op, fold.compute, fold.dtypes)
+        kernel = home.kernels.get((kinds, steps, last))
         if kernel is None:
-            program = home.fitting(program, 1)
-            file = "arg_reduction.wgsl" if op.arg else "reduction.wgsl"
-            text = codegen.reduction(op, program, compute, home.dialect, file)
-            kernel = home.gpu.pipelines.get(text, f"{op.name}<{program.title}>")
-            home.kernels[op, *program.key] = kernel
-        blocks, buffer = home.blocks(program), home.take(out.numel * out_dtype.itemsize)
-        blocks.append(buffer.block)
-        groups = (rows if rows < MAX_GROUPS else MAX_GROUPS, 1, 1)
-        numbers = (rows, cols, inner, *program.numbers)
-        home.queue.dispatch(kernel, blocks, numbers, groups)
-        return Value(home.device, out_dtype, out.numel, buffer)
+            text = fold_codegen.fold(fold, program, way, share.constants, share.file, last, dialect)
+            kernel = home.gpu.pipelines.get(text, f"{fold.op.name}<{program.title}>")
+            home.kernels[kinds, steps, last] = kernel
+        leave = tuple(fold_codegen.leave_numbers(fold).values())
+        numbers = (way.units, way.cols, way.outer, share.span, way.rows, *way.numbers)
+        sizes = tuple([fold.out.numel * dtype.itemsize for dtype in fold.dtypes])
+        second, part_bytes = None, 0
+        if not last:
+            second = self._second(fold, way.rows, share.splits, leave)
+            part_bytes = share.splits * way.rows * fold_codegen.part_bytes(fold)
+        return Launch(kernel, numbers, leave if last else (), share.groups, sizes, second, part_bytes)
 
-    def _nothing(self, op: Reduction, out: Layout, dtype: DType) -> Value:
-        """What folding no elements gives: the identity, everywhere."""
-        identity = {"lowest": float("-inf"), "highest": float("inf")}.get(op.identity)
-        value = identity if identity is not None else float(op.identity in ("1", "true"))
-        fill = REGISTRY["fill"].at(dtype)  # type: ignore[attr-defined]
-        return self.home.elementwise(fill, (value if dtype.category > 1 else int(value),), {}, out)
+    def _second(self, fold: Fold, rows: int, splits: int, leave: tuple[float, ...]):
+        """Folds the parts of all splits."""
+        home = self.home
+        way = Walk(rows, 1, splits, (rows,), (), (), (), "", True)
+        share = (thread_share if home.gpu.traits.is_software else group_share)(way, False)
+        key = ("second", fold.op, fold.compute, fold.dtypes, share.file, *share.constants.items())
+        kernel = home.kernels.get(key)
+        if kernel is None:
+            text = fold_codegen.second(fold, share.constants, share.file, home.dialect)
+            kernel = home.gpu.pipelines.get(text, f"{fold.op.name}<parts>")
+            home.kernels[key] = kernel
+        return kernel, (rows, splits, 1, share.span, rows, *leave), share.groups
+
+    def _check_state(self, fold: Fold) -> None:
+        state = fold.op.state
+        if state and not fold_codegen.has_state(fold, self.home.dialect):
+            raise TypeError(
+                f"{fold.op.name}: {self.home.device} cannot compute it in {fold.compute.name};"
+                f" use .float() or .cpu()"
+            )
 
 
-@remembered
-def fold_plan(layout: Layout, dims: tuple[int, ...]) -> tuple[int, int, int, Layout]:
-    """(numbers left, numbers folded into each, numbers beside each other, layout to read).
+# Sharing the work
 
-    Axes that are not neighbours are brought together.
-    """
-    shape = layout.shape
-    kept = tuple(d for d in range(len(shape)) if d not in dims)
-    if not dims:
-        return layout.numel, 1, 1, layout
-    inner = prod(shape[dims[-1] + 1 :])
-    if dims != tuple(range(dims[0], dims[-1] + 1)):
-        layout, inner = layout.permute(kept + dims), 1
-    return prod(shape[d] for d in kept), prod(shape[d] for d in dims), inner, layout
 
+def thread_share(way: Walk, may_split: bool = True) -> Share:
+    """For programs that run on a CPU: a thread per row, some splits to keep all cores busy."""
+    group = 64 if way.units >= 256 else 16
+    split_by = way.outer if way.outer > 1 else -(-way.cols // way.step)  # steps
+    work = way.outer * way.cols * (4 if way.quads == "across" else 1)  # of a unit
+    splits = 1
+    if may_split and work * way.units > 1 << 15:
+        splits = min(split_by, max(-(-1024 // max(way.units, 1)), work >> 14), work >> 6)
+    span = -(-split_by // max(splits, 1))
+    splits = max(1, -(-split_by // max(span, 1)))
+    span = span if way.outer > 1 else span * way.step
+    groups = (min(-(-way.units // group), MAX_GROUPS), splits, 1)
+    return Share(THREADS, {"GROUP": group}, groups, span)
+
+
+WANTED = 1 << 17  # threads that keep a big GPU busy
+
+
+def group_share(way: Walk, may_split: bool = True) -> Share:
+    """For GPUs: as many threads per row as keep all busy, neighbours reading neighbours."""
+    steps = -(-way.cols // way.step) * way.outer  # of a unit
+    units, most = max(way.units, 1), power_below(min(steps, 256))
+    if way.by_row:
+        side = min(64, power_above(units))
+        lanes = min(most, max(1, power_above(-(-WANTED // units))), 256 // side)
+        side = 256 // lanes
+    else:
+        lanes = min(most, max(min(most, 32), power_above(-(-WANTED // units))))
+        side = 256 // lanes
+    if lanes == 1:
+        groups = (min(-(-units // 256), MAX_GROUPS), 1, 1)
+        return Share(THREADS, {"GROUP": 256}, groups, way.outer if way.outer > 1 else way.cols)
+    tiles = -(-units // side)
+    splits = 1
+    if may_split:
+        splits = max(1, min(WANTED // (tiles * 256), steps // (lanes * 4), 1024))
+    span = -(-steps // splits)
+    splits = max(1, -(-steps // max(span, 1)))
+    constants = {"LANES": lanes, "SIDE": side, "BY_ROW": way.by_row}
+    return Share(GROUPS, constants, (min(tiles, MAX_GROUPS), splits, 1), span)
+
+
+def power_above(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def power_below(n: int) -> int:
+    return 1 << max(n, 1).bit_length() - 1
 

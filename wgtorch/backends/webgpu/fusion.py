@@ -65,6 +65,11 @@ class Promise:
         self.age = next_age()  # a promise is always younger than its operands
         self.filled: Load | None = None
 
+    @property
+    def is_constant(self) -> bool:
+        """Made of numbers alone: cheaper to make again than to read."""
+        return not any(isinstance(arg, Promise | Load) for arg in self.args)
+
     def keep(self, load: Load) -> None:
         """It is stored now; its operands may go."""
         self.filled, self.args, self.size = load, (), 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wgtorch.backends.webgpu import adapter
+from wgtorch.backends.webgpu.faults import exception
 from wgtorch.backends.webgpu.packing import Dialect
 from wgtorch.backends.webgpu.pipelines import Pipelines
 from wgtorch.backends.webgpu.pool import SLACK, Pool
@@ -26,3 +29,15 @@ class GPU:
             self.queue, module = NativeQueue(self.device, eager), trusted_module(self.device)
             immediate_bytes = self.traits.immediate_bytes
         self.pipelines = Pipelines(self.device, module, immediate_bytes)
+        self.pool.fail = self.queue.fail = self.pipelines.fail = self.fail
+        self.abandoned: Callable[[], None] = lambda: None  # tells the backend that all is lost
+
+    def fail(self, report: str) -> Exception:
+        """The exception for an error that wgpu reported."""
+        return exception(report, self.abandon)
+
+    def abandon(self) -> None:
+        """Nothing of this device may be named any more: wgpu would abort the process."""
+        for block in self.pool.blocks.values():
+            block.handle = None
+        self.abandoned()

@@ -12,6 +12,7 @@ import numpy as np
 import wgpu
 
 from wgtorch.backends.webgpu.codegen import LAUNCH
+from wgtorch.backends.webgpu.faults import is_loss
 from wgtorch.config import trace
 
 BINDING = re.compile(r"@group\(0\) @binding\(\d+\) var<storage, (read|read_write)>")
@@ -74,6 +75,7 @@ class Pipelines:
         self.device, self.module = device, module
         self.immediate_bytes = immediate_bytes  # room for numbers in a pipeline; 0 = none
         self.cache: dict[str, Kernel] = {}
+        self.fail: Callable[[str], Exception] = RuntimeError
         self.layouts: list[BindLayout] = []
         self.layout = cache(self._layout)
 
@@ -83,6 +85,8 @@ class Pipelines:
             try:
                 self.cache[source] = self._compile(source, name)
             except wgpu.GPUError as error:
+                if is_loss(str(error)):
+                    raise self.fail(str(error)) from None
                 lines = enumerate(source.splitlines(), 1)
                 numbered = "\n".join(f"{n:4} {line}" for n, line in lines)
                 raise RuntimeError(f"{name} does not compile: {error}\n{numbered}") from error

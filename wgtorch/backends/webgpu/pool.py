@@ -70,6 +70,7 @@ class Pool:
         self.reserved = self.most_reserved = 0
         self.numbers = 0
         self.make_room: Callable[[], None] = lambda: None  # what may free blocks when there is none
+        self.fail: Callable[[str], Exception] = RuntimeError
 
     def take(self, nbytes: int) -> Buffer:
         size = 256 if nbytes <= 256 else 1 << (nbytes - 1).bit_length()
@@ -116,7 +117,7 @@ class Pool:
         except wgpu.GPUError as error:
             if "memory" in str(error).lower():
                 return None
-            raise
+            raise self.fail(str(error)) from None
 
     def drop_free(self) -> list[Block]:
         """Takes the free blocks out of the pool; the caller destroys them."""

@@ -2,28 +2,29 @@
 
 Shaders read tensors through accessors that stand in front of them: `NAME_at(place)` gives an
 element in its compute type, whatever the dtype and however it is packed; `set_NAME(place, value)`
-writes one. A shader that declares `@binding`s itself gets none.
+writes one. Where several threads may write the same, `merge_NAME(place, value)` does. A shader that
+declares `@binding`s itself gets none.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgtorch.backend import backend
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import Writer
+from wgtorch.backends.webgpu.codegen import Writer, place_function
+from wgtorch.backends.webgpu.merging import declare_merger
 from wgtorch.backends.webgpu.packing import (
     Dialect, element_type, one_writable, quad_type, read_one, write_one, write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
-from wgtorch.config import FALLBACK
-from wgtorch.device import Device
+from wgtorch.config import CHECK, FALLBACK
 from wgtorch.dtype import DType
-from wgtorch.layout import Layout
+from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
 from wgtorch.op import Facts, Join, Map, Pass, Structured, Table
 from wgtorch.storage import Value, View
 
@@ -55,13 +56,18 @@ class Launcher:
         key = (op, tuple([layout_of(a) for a in args]), tuple([dtype_of(a) for a in args]), outs,
                dtypes, tuple(attrs.items()))  # fmt: skip
         passes = self.plans[key]
+        if passes is None:
+            return self._on_the_cpu(op, args, attrs, dtypes)
         names = op.outputs or ("result",)
         buffers = {}
         for name, arg in zip(op.inputs, args, strict=True):
             if arg is not None:
                 buffers[name] = (self._filled(arg), arg.dtype)
         for name, dtype, out in zip(names, dtypes, outs, strict=True):
-            buffers[name] = (home.take(out.numel * dtype.itemsize), dtype)
+            if op.starts_as:
+                buffers[name] = (self._begun(args[op.inputs.index(op.starts_as)]), dtype)
+            else:
+                buffers[name] = (home.take(out.numel * dtype.itemsize), dtype)
         for step in passes:
             self._launch(op, step, buffers)
         return tuple(
@@ -77,16 +83,31 @@ class Launcher:
             self.home.fill(value)
         return value.buffer
 
-    def _plan(self, op, layouts, dtypes, outs, out_dtypes, attrs) -> list[Pass]:
+    def _begun(self, view: View):
+        """A buffer of its own with the view's elements."""
+        home, promise = self.home, view.storage.value.promise
+        if promise is not None and view.is_whole and promise.is_constant:
+            value = home.elementwise(promise.typed, promise.args, promise.attrs, promise.layout)
+        else:
+            value = home.copied(view)
+        home.fill(value)
+        return value.buffer
+
+    def _plan(self, op, layouts, dtypes, outs, out_dtypes, attrs) -> list[Pass] | None:
         facts = Facts(layouts, dtypes, outs, out_dtypes, dict(attrs), self.home.gpu.traits)
         if isinstance(op, Map):
             count = -(-facts.out.numel // 4)
             groups = min(-(-count // GROUP), MAX_GROUPS)
             numbers = (count, facts.out.numel - 1, *op.numbers(facts))
             reads = tuple(n for n, layout in zip(op.inputs, layouts, strict=True) if layout)
-            return [Pass(op.shader, (groups, 1, 1), numbers, reads)] if count else []
+            step = Pass(op.shader, (groups, 1, 1), numbers, reads,
+                        places=tuple(op.places(facts).items()),
+                        complaint=op.complaint(facts))  # fmt: skip
+            return [placed(step)] if count else []
         passes = op.plan(facts)
-        return [passes] if isinstance(passes, Pass) else list(passes)
+        if passes is None:
+            return None
+        return [placed(step) for step in ([passes] if isinstance(passes, Pass) else passes)]
 
     def _launch(self, op: Structured, step: Pass, buffers: dict[str, tuple]) -> None:
         home = self.home
@@ -95,31 +116,43 @@ class Launcher:
         for name in step.clear:
             home.queue.clear(buffers[name][0])
         bound = [(name, buffers[name][1]) for name in (*step.reads, *step.writes)]
-        key = (step.shader, step.front, tuple(bound), len(step.reads), isinstance(op, Map))
+        forms = tuple([(name, layout.form) for name, layout in step.places])
+        key = (step.shader, step.front, tuple(bound), len(step.reads), isinstance(op, Map), forms,
+               step.merge)  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = self._kernel(op, step, bound)
         blocks = [buffers[name][0].block for name in (*step.reads, *step.writes)]
-        if kernel.checks:
-            blocks.append(home.dock.flag(op.name).block)
-        home.queue.dispatch(kernel, blocks, step.numbers, step.groups)
+        if not kernel.checks:
+            home.queue.dispatch(kernel, blocks, step.numbers, step.groups)
+            return
+        text = step.complaint or f"{op.name}(): index {{index}} is out of range"
+        flags, slot = home.dock.flag(text)
+        blocks.append(flags.block)
+        home.queue.dispatch(kernel, blocks, (*step.numbers, slot), step.groups)
+        if CHECK:
+            home.dock.finish()
 
     def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
         text = written(op, step, bound, self.home.dialect)
         kernel = self.home.gpu.pipelines.get(text, op.name)
-        kernel.checks = CHECK in text
+        kernel.checks = REPORT in text
         return kernel
 
     # The two kinds without a shader of their own
 
     def _join(self, op: Join, args, attrs, out: Layout, dtype: DType) -> Value:
-        home, parts = self.home, args[0]
-        value = Value(home.device, dtype, out.numel, home.take(out.numel * dtype.itemsize))
+        home, parts, value = self.home, args[0], None
         for part, place in zip(parts, op.places(out, [p.layout for p in parts], **attrs), strict=True):
+            if place is out:
+                value = Value(home.device, dtype, out.numel, self._begun(part))
+                continue
+            if value is None:
+                value = Value(home.device, dtype, out.numel, home.take(out.numel * dtype.itemsize))
             if place.numel:
                 operand = home._operand(part, Layout.contiguous(part.layout.shape))
                 home._put(operand, value, place)
-        return value
+        return value or Value(home.device, dtype, out.numel, home.take(0))
 
     def _on_the_cpu(self, op: Structured, args, attrs, dtypes) -> tuple[Value, ...]:
         """No kernel here: the reference computes, which is said once and counted."""
@@ -136,17 +169,29 @@ class Launcher:
                 stacklevel=4,
             )
         fallbacks[op.name] += 1
-        arrays = [None if a is None else home.download(a) for a in args]
-        results = op.invoke(arrays, attrs)
+        results = op.invoke([self._as_array(a) for a in args], attrs)
         results = results if op.outputs else (results,)
-        cpu = backend(Device("cpu"))
-        del cpu
         return tuple(
             [home.upload(np.asarray(r), d) for r, d in zip(results, dtypes, strict=True)]
         )
 
 
-CHECK = "report_out_of_range("
+    def _as_array(self, arg: Any) -> Any:
+        if arg is None:
+            return None
+        if isinstance(arg, tuple):
+            return tuple([self._as_array(a) for a in arg])
+        array = self.home.download(arg)
+        return array.astype(np.float32) if arg.dtype.wgsl == "f32" else array
+
+
+REPORT = "report_out_of_range("
+
+
+def placed(step: Pass) -> Pass:
+    """With the numbers of its places behind its own."""
+    more = [number for _, layout in step.places for number in layout.numbers]
+    return replace(step, numbers=(*step.numbers, *more)) if more else step
 
 
 def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) -> str:
@@ -164,23 +209,41 @@ def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) ->
     reads = len(step.reads)
     if "@binding" not in body:
         for name, dtype in bound[:reads]:
-            declare_reader(writer, name, dtype, op.markers.get(name, ""))
+            declare_reader(writer, name, dtype, op.markers.get(name, ""), name in dict(step.places))
         if is_map:
             declare_map(writer, bound[-1][1])
-        else:
-            for name, dtype in bound[reads:]:
+        for name, dtype in bound[reads:] if not is_map else ():
+            if step.merge:
+                declare_merger(writer, name, dtype, step.merge)
+            else:
                 declare_writer(writer, name, dtype)
     else:
         writer.slots = len(bound)
-    if CHECK in body:
-        flag = writer.bind("atomic<u32>", "read_write", "range_flag")
-        writer.declare(f"fn {CHECK}index: u32) {{ atomicMax(&{flag}[0], index + 1u); }}")
+    for name, layout in step.places:
+        declare_place(writer, name, layout)
+    if REPORT in body:
+        flag = writer.bind("atomic<u32>", "read_write", "range_flags")
+        writer.fields["slot"] = "u32"
+        writer.declare(
+            f"fn {REPORT}index: u32) {{\n"
+            f"    atomicMax(&{flag}[launch.slot], max(index + 0x80000000u, 1u));\n}}"
+        )
     if is_map:
         body += "\n" + library.shader("elementwise.wgsl")
     return writer.text(body)
 
 
-def declare_reader(writer: Writer, name: str, dtype: DType, marker: str) -> None:
+def declare_place(writer: Writer, name: str, layout: Layout) -> None:
+    """`name(i)`: where element i of a layout of this form is."""
+    form = layout.form
+    if form not in (PLAIN, OFFSET, SINGLE):
+        place_function(writer, name, form)
+        return
+    said = "i" if form == PLAIN else writer.number() + (" + i" if form == OFFSET else "")
+    writer.declare(f"fn {name}(i: u32) -> u32 {{ return {said}; }}")
+
+
+def declare_reader(writer: Writer, name: str, dtype: DType, marker: str, placed: bool) -> None:
     dialect = writer.dialect
     kind = dialect.type_of(dtype)
     words = writer.bind(element_type(dtype, dialect), "read", f"{name}_words")
@@ -190,6 +253,8 @@ def declare_reader(writer: Writer, name: str, dtype: DType, marker: str) -> None
     elif marker == "Condition" and dtype.name != "bool":
         kind, value = "bool", f"any({value} != {kind}(0))"
     writer.declare(f"fn {name}_at(place: u32) -> {kind} {{ return {value}; }}")
+    if placed:
+        writer.declare(f"fn {name}_nth(i: u32) -> {kind} {{ return {name}_at({name}(i)); }}")
 
 
 def as_index(dtype: DType, value: str, dialect: Dialect) -> str:

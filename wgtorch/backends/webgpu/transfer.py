@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from wgtorch.backends.webgpu.complaints import Complaints, raise_first
 from wgtorch.backends.webgpu.pool import Buffer, Pool
 from wgtorch.backends.webgpu.queue import Queue
 from wgtorch.storage import Value
@@ -46,10 +47,15 @@ class Download:
         """Waits; flat, in the device's element type. The memory is mapped, not copied again."""
         if self.value is not None:
             self.dock.home.fill(self.value)
+        left = self.dock.complaints.leave()
         self.dock.queue.flush()
         self.dock.queue.batch = self.dock.queue.first
+        self.dock.hear(left)
         staging, self.staging = self.staging, None
-        return mapped(staging, self.nbytes)
+        try:
+            return mapped(staging, self.nbytes)
+        except wgpu.GPUError as error:
+            raise self.dock.queue.fail(str(error)) from None
 
     def back(self, home: Any) -> Value | None:
         """On its device again without passing through Python; None where that cannot be."""
@@ -71,6 +77,7 @@ class Dock:
         self.queue: Queue = gpu.queue
         self.queue.depart = self.leave
         self.waiting: list[weakref.ref[Download]] = self.queue.departures
+        self.complaints = Complaints(self)
         self.sent = self.fetched = 0  # bytes that went to the host and came back
 
     def send(self, value: Value) -> Download:
@@ -88,9 +95,22 @@ class Dock:
                 self.waiting.append(reference)
 
     def finish(self) -> None:
-        """Waits for everything submitted so far."""
+        """Waits for everything submitted so far; raises what kernels complained about."""
+        left = self.complaints.leave()
         self.queue.flush()
         self.queue.wait()
+        self.hear(left)
+
+    def flag(self, text: str) -> tuple[Buffer, int]:
+        """Where a kernel reports an index out of range: a buffer, and its slot in it."""
+        slot = self.complaints.slot(text)
+        return self.complaints.buffer, slot
+
+    def hear(self, left: tuple[Buffer, list[str]] | None) -> None:
+        """Raises the first of the complaints that have left the device."""
+        if left is not None:
+            staging, texts = left
+            raise_first(mapped(staging, 4 * len(texts)).view(np.uint32), texts)
 
     def fetch(self, download: Download) -> Value:
         buffer = self.home.take(download.nbytes)
