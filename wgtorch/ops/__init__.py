@@ -1,5 +1,20 @@
 """Every op of wgtorch, one block each. Importing this package fills `op.REGISTRY`."""
 
-from wgtorch.ops import arithmetic, reductions, views
+from wgtorch.ops import (
+    activations,
+    arithmetic,
+    comparison,
+    exponentials,
+    logic,
+    reductions,
+    rounding,
+    selection,
+    special,
+    trigonometry,
+    views,
+)  # fmt: skip
 
-__all__ = ["arithmetic", "reductions", "views"]
+__all__ = [
+    "activations", "arithmetic", "comparison", "exponentials", "logic", "reductions", "rounding",
+    "selection", "special", "trigonometry", "views",
+]  # fmt: skip

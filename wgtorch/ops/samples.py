@@ -1,4 +1,4 @@
-"""Inputs that ops are tested on. Small, named for what makes them interesting."""
+"""Samples: the inputs that ops are tested on, small and named for what makes them interesting."""
 
 from __future__ import annotations
 
@@ -16,6 +16,21 @@ def positive(rng, *shape):
 def inside(rng, *shape):
     """Within (-1, 1), away from the ends."""
     return rng.uniform(-0.9, 0.9, shape).astype(np.float32)
+
+
+def beyond(rng, *shape):
+    """Above 1, away from it."""
+    return rng.uniform(1.1, 4, shape).astype(np.float32)
+
+
+def distant(rng, *shape):
+    """Of either sign and at least 0.3 from zero: good to divide by."""
+    return (rng.uniform(0.3, 3, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
+
+
+def wide(rng, *shape):
+    """Up to 30 in size, where exponentials saturate."""
+    return (rng.standard_normal(shape) * 10).astype(np.float32)
 
 
 def integers(rng, *shape):
@@ -37,22 +52,36 @@ def apart(rng, *shape):
     return (steps.reshape(shape) * 0.37 + 0.11).astype(np.float32)
 
 
+def above(rng, *shape):
+    """Like `apart`, shifted a little: never equal to one of those."""
+    return apart(rng, *shape) + np.float32(0.17)
+
+
 def unary(values=normal):
+    """One operand; the first sample has 15 elements, no multiple of the four of a kernel."""
+
     def samples(rng):
         yield (values(rng, 3, 5),), {}
-        yield (values(rng),), {}
-        yield (values(rng, 4, 6).T[::2],), {}  # strided
 
     return samples
 
 
 def binary(left=normal, right=None):
+    """Two operands of one shape, then broadcasting both ways."""
     right = right or left
 
     def samples(rng):
         yield (left(rng, 3, 5), right(rng, 3, 5)), {}
-        yield (left(rng, 3, 1), right(rng, 5)), {}  # broadcasts
-        yield (left(rng, 5, 3).T, right(rng, 3, 5)), {}  # strided
-        yield (left(rng, 2, 1, 4), right(rng)), {}  # with a 0-d tensor
+        yield (left(rng, 2, 1, 4), right(rng, 3, 1)), {}
+
+    return samples
+
+
+def options(values, *choices):
+    """One operand, once with each choice of attributes."""
+
+    def samples(rng):
+        for attrs in choices:
+            yield (values(rng, 3, 5),), attrs
 
     return samples

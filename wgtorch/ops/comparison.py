@@ -1,0 +1,145 @@
+"""Questions that a bool answers: which is larger, what is a number, how close are two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wgtorch.op import composite, elementwise
+from wgtorch.ops.samples import apart, binary, integers, normal, unary
+from wgtorch.storage import View
+
+# Which is larger. NaN is not equal to anything and neither above nor below.
+
+
+def compared(sign: str, name: str):
+    """`a < b` and its like, under its short and its long name."""
+    return elementwise(
+        f"{sign}(input, other)",
+        samples=binary(integers),
+        result="bool",
+        operator=sign,
+        aliases=(name,),
+    )
+
+
+@compared("eq", "equals")
+def eq(input, other):
+    "input == other"
+    return np.equal(input, other)
+
+
+@compared("ne", "not_equal")
+def ne(input, other):
+    "input != other"
+    return np.not_equal(input, other)
+
+
+@compared("lt", "less")
+def lt(input, other):
+    "input < other"
+    return np.less(input, other)
+
+
+@compared("le", "less_equal")
+def le(input, other):
+    "input <= other"
+    return np.less_equal(input, other)
+
+
+@compared("gt", "greater")
+def gt(input, other):
+    "input > other"
+    return np.greater(input, other)
+
+
+@compared("ge", "greater_equal")
+def ge(input, other):
+    "input >= other"
+    return np.greater_equal(input, other)
+
+
+# What is a number
+
+
+def tested(wgsl: str, of_integers: bool = False):
+    """A test of single elements; all integers answer the same."""
+    answer = {"float": wgsl, "int": str(of_integers).lower()}
+    return elementwise(answer, samples=unary(), result="bool", inplace=False)
+
+
+@tested("is_nan(input)")
+def isnan(input):
+    "Whether it is not a number"
+    return np.isnan(input)
+
+
+@tested("is_inf(input)")
+def isinf(input):
+    "Whether it is infinite"
+    return np.isinf(input)
+
+
+@tested("is_finite(input)", True)
+def isfinite(input):
+    "Whether it is neither infinite nor NaN"
+    return np.isfinite(input)
+
+
+@tested("is_posinf(input)")
+def isposinf(input):
+    "Whether it is infinity"
+    return np.isposinf(input) if input.dtype.kind == "f" else np.zeros(input.shape, bool)
+
+
+@tested("is_neginf(input)")
+def isneginf(input):
+    "Whether it is minus infinity"
+    return np.isneginf(input) if input.dtype.kind == "f" else np.zeros(input.shape, bool)
+
+
+# How close
+
+
+@composite(samples=lambda rng: [((apart(rng, 3, 5), apart(rng, 3, 5)), {"rtol": 0.5, "atol": 0.1}),
+                                ((normal(rng, 4),) * 2, {})])  # fmt: skip
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    "Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves only"
+    check_tensors("isclose", input, other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+    close = input == other
+    if equal_nan and input.dtype.is_floating_point:
+        close = close | input.isnan() & other.isnan()
+    if rtol == 0 and atol == 0:
+        return close
+    if input.dtype.category == 0:
+        input, other = input * 1, other * 1
+    error = (input - other).abs()
+    return close | error.isfinite() & (error <= (rtol * other).abs() + atol)
+
+
+@composite(samples=lambda rng: [((apart(rng, 3, 5), apart(rng, 3, 5)), {"rtol": 0.5}),
+                                ((normal(rng, 4),) * 2, {})])  # fmt: skip
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    "Whether all elements are close, see isclose; a Python bool"
+    return bool(input.isclose(other, rtol, atol, equal_nan).all())
+
+
+@composite(samples=lambda rng: [((integers(rng, 5), integers(rng, 5)), {}),
+                                ((normal(rng, 4),) * 2, {})])  # fmt: skip
+def equal(input, other):
+    "Whether shapes and all elements are equal; a Python bool"
+    check_tensors("equal", input, other)
+    return input.shape == other.shape and bool((input == other).all())
+
+
+def check_tensors(name: str, input, other) -> None:
+    for place, (said, value) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(value, View):
+            raise TypeError(
+                f"{name}(): argument '{said}' (position {place}) must be Tensor, not"
+                f" {type(value).__name__}"
+            )

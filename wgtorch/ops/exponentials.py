@@ -1,0 +1,255 @@
+"""Powers, exponentials and logarithms, and what is made of them."""
+
+from __future__ import annotations
+
+from math import log as ln
+
+import numpy as np
+
+from wgtorch.dtype import float64
+from wgtorch.op import composite, elementwise
+from wgtorch.ops.arithmetic import category, unsupported
+from wgtorch.ops.samples import binary, distant, inside, normal, positive, unary
+from wgtorch.storage import View
+
+LN2, LN10 = ln(2), ln(10)
+
+
+# Powers
+
+
+def shorter_ways(door):
+    """Exponents that are cheaper said otherwise, and those that integers do not have."""
+
+    def call(input, exponent):
+        kind = exponent.__class__
+        if (kind is int or kind is float) and isinstance(input, View):
+            if exponent == 2 and (kind is int or category(input) == 2):
+                return input.square()
+            if exponent == 0.5:
+                return input.sqrt()
+            if exponent < 0 and kind is int and category(input) < 2:
+                raise RuntimeError("Integers to negative integer powers are not allowed.")
+            if exponent == -1:
+                return input.reciprocal()
+        return door(input, exponent)
+
+    return call
+
+
+@elementwise(
+    "pow(input, exponent)",
+    vjp={
+        "input": lambda grad, input, exponent: power_of_base(grad, input, exponent),
+        "exponent": lambda grad, input, exponent, result: power_of_exponent(
+            grad, input, exponent, result
+        ),
+    },
+    samples=binary(positive, normal),
+    refuses=unsupported("pow", "bool"),
+    gate=shorter_ways,
+    operator="pow",
+)
+def pow_(input, exponent):
+    "input to the power exponent"
+    if input.dtype.kind == "f":
+        return np.power(input, exponent)
+    raised = np.power(input, np.maximum(exponent, 0))
+    odd = np.where(exponent & 1, input, input * input)
+    inverse = np.where((input == 1) | (input == -1), odd, np.zeros_like(input))
+    return np.where(exponent < 0, inverse, raised).astype(input.dtype)
+
+
+def power_of_base(grad, input, exponent):
+    if isinstance(exponent, View):
+        slope = exponent * input ** (exponent - 1)
+        return grad * slope.masked_fill(exponent == 0, 0)
+    return grad * (exponent * input ** (exponent - 1)) if exponent else grad.new_zeros(grad.shape)
+
+
+def power_of_exponent(grad, input, exponent, result):
+    if isinstance(input, View):
+        at_zero = (input == 0) & (exponent >= 0)
+        return grad * (result * input.log()).masked_fill(at_zero, 0)
+    if input == 0:
+        return grad * (result * -float("inf")).masked_fill(exponent >= 0, 0)
+    return grad * (result * (ln(input) if input > 0 else float("nan")))
+
+
+@composite(samples=binary(positive, normal), inplace=True)
+def float_power(input, exponent):
+    "input to the power exponent, in float64"
+    input = input.to(float64) if isinstance(input, View) else float(input)
+    return input ** (exponent.to(float64) if isinstance(exponent, View) else float(exponent))
+
+
+@elementwise(
+    "sqrt(input)",
+    vjp={"input": lambda grad, result: grad / (2 * result)},
+    samples=unary(positive),
+    result="float",
+)
+def sqrt(input):
+    "The square root; NaN of negative numbers"
+    return np.sqrt(input)
+
+
+@elementwise(
+    "rsqrt(input)",
+    vjp={"input": lambda grad, result: -0.5 * grad * (result * result * result)},
+    samples=unary(positive),
+    result="float",
+)
+def rsqrt(input):
+    "1 / sqrt(input)"
+    return np.reciprocal(np.sqrt(input))
+
+
+# Exponentials
+
+
+@elementwise(
+    "exp(input)", vjp={"input": lambda grad, result: grad * result}, samples=unary(), result="float"
+)
+def exp(input):
+    "e to the power input"
+    return np.exp(input)
+
+
+@elementwise(
+    "exp2(input)",
+    vjp={"input": lambda grad, result: grad * result * LN2},
+    samples=unary(),
+    result="float",
+)
+def exp2(input):
+    "2 to the power input"
+    return np.exp2(input)
+
+
+@elementwise(
+    "expm1(input)",
+    vjp={"input": lambda grad, result: grad * (result + 1)},
+    samples=unary(),
+    result="float",
+)
+def expm1(input):
+    "exp(input) - 1, exact near 0 too"
+    return np.expm1(input)
+
+
+# Logarithms
+
+
+@elementwise(
+    "log(input)",
+    vjp={"input": lambda grad, input: grad / input},
+    samples=unary(positive),
+    result="float",
+)
+def log(input):
+    "The natural logarithm"
+    return np.log(input)
+
+
+@elementwise(
+    "log2(input)",
+    vjp={"input": lambda grad, input: grad / (input * LN2)},
+    samples=unary(positive),
+    result="float",
+)
+def log2(input):
+    "The logarithm to base 2"
+    return np.log2(input)
+
+
+@elementwise(
+    "log10(input)",
+    vjp={"input": lambda grad, input: grad / (input * LN10)},
+    samples=unary(positive),
+    result="float",
+)
+def log10(input):
+    "The logarithm to base 10"
+    return np.log10(input)
+
+
+@elementwise(
+    "log1p(input)",
+    vjp={"input": lambda grad, input: grad / (input + 1)},
+    samples=unary(inside),
+    result="float",
+)
+def log1p(input):
+    "log(1 + input), exact near 0 too"
+    return np.log1p(input)
+
+
+@elementwise(
+    "logaddexp(input, other)",
+    vjp={
+        "input": lambda grad, input, other: grad * (input - other).sigmoid(),
+        "other": lambda grad, input, other: grad * (other - input).sigmoid(),
+    },
+    samples=binary(),
+    refuses=unsupported("logaddexp_cpu", "bool", "integer"),
+    inplace=False,
+)
+def logaddexp(input, other):
+    "log(exp(input) + exp(other)), without overflow on the way"
+    return np.logaddexp(input, other)
+
+
+@elementwise(
+    "logaddexp2(input, other)",
+    vjp={
+        "input": lambda grad, input, other: grad * ((input - other) * LN2).sigmoid(),
+        "other": lambda grad, input, other: grad * ((other - input) * LN2).sigmoid(),
+    },
+    samples=binary(),
+    refuses=unsupported("logaddexp2_cpu", "bool", "integer"),
+    inplace=False,
+)
+def logaddexp2(input, other):
+    "log2(2 ** input + 2 ** other), without overflow on the way"
+    return np.logaddexp2(input, other)
+
+
+@elementwise(
+    "xlogy(input, other)",
+    vjp={
+        "input": lambda grad, input, other: (
+            grad * logarithm(other).masked_fill((input == 0) & (other <= 0), 0)
+        ),
+        "other": lambda grad, input, other: grad * (input / other),
+    },
+    samples=binary(distant, positive),
+    result="float",
+)
+def xlogy(input, other):
+    "input * log(other); 0 where input is 0 and other is a number"
+    product = input * np.log(other)
+    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(product), product)
+
+
+def logarithm(number):
+    return number.log() if isinstance(number, View) else ln(number)
+
+
+@elementwise(
+    "xlog1py(input, other)",
+    vjp={
+        "input": lambda grad, input, other: (
+            grad * (other + 1).log().masked_fill((input == 0) & (other <= -1), 0)
+        ),
+        "other": lambda grad, input, other: grad * (input / (other + 1)),
+    },
+    samples=binary(distant, inside),
+    result="float",
+    torch="special.xlog1py",
+    inplace=False,
+)
+def xlog1py(input, other):
+    "input * log1p(other); 0 where input is 0 and other is a number"
+    product = input * np.log1p(other)
+    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(product), product)

@@ -1,0 +1,306 @@
+"""Choosing between elements: by a condition, by size, by being a number at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from wgtorch.dtype import DType, bool_, uint8
+from wgtorch.op import Condition, Other, elementwise
+from wgtorch.ops.arithmetic import C_NAMES, category, unsupported
+from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
+from wgtorch.storage import View
+
+# By a condition
+
+
+def from_one_or_three(door):
+    """`where` with values to choose from, or none: then it says where the condition holds."""
+
+    def call(condition, input=None, other=None):
+        if not isinstance(condition, View):
+            raise TypeError(
+                f"where(): argument 'condition' (position 1) must be Tensor, not"
+                f" {type(condition).__name__}"
+            )
+        if input is None and other is None:
+            return condition.nonzero(as_tuple=True)
+        if condition.dtype not in (bool_, uint8):
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype"
+                f" {condition.dtype.short}"
+            )
+        return door(condition, input, other)
+
+    return call
+
+
+@elementwise(
+    "select(other, input, condition)",
+    vjp={
+        "input": lambda grad, condition: grad.where(condition, 0),
+        "other": lambda grad, condition: grad.masked_fill(condition, 0),
+    },
+    samples=lambda rng: [
+        ((bools(rng, 3, 5), normal(rng, 3, 5), normal(rng, 3, 5)), {}),
+        ((bools(rng, 3, 1), normal(rng, 5), normal(rng)), {}),
+        ((bools(rng, 3, 5), normal(rng, 3, 5), 2.5), {}),
+    ],
+    front=from_one_or_three,
+    method=lambda face: lambda self, condition, other: face(condition, self, other),
+    inplace=False,
+)
+def where(condition: Condition, input, other):
+    "input where condition, else other; with a condition alone, where it holds (see nonzero)"
+    return np.where(condition, input, other)
+
+
+def masked(door):
+    def call(input, mask, value):
+        if not isinstance(mask, View) or mask.dtype is not bool_:
+            kind = C_NAMES[mask.dtype.name] if isinstance(mask, View) else type(mask).__name__
+            raise RuntimeError(
+                f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}"
+            )
+        if not isinstance(value, View):
+            return door(input, mask, as_element(value, input.dtype))
+        if value.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with"
+                f" {value.ndim} dimension(s)."
+            )
+        return door(input, mask, value)
+
+    return call
+
+
+def as_element(number: Any, dtype: DType) -> Any:
+    """A Python number as an element of such a tensor."""
+    if dtype.category == 2 or not isinstance(number, bool | int | float):
+        return number
+    return int(number) if dtype.category else bool(number)
+
+
+@elementwise(
+    "select(input, value, mask)",
+    vjp={
+        "input": lambda grad, mask: grad.masked_fill(mask, 0),
+        "value": lambda grad, mask: grad.where(mask, 0),
+    },
+    samples=lambda rng: [
+        ((normal(rng, 3, 5), bools(rng, 3, 5), -2.0), {}),
+        ((normal(rng, 3, 5), bools(rng, 5), normal(rng)), {}),
+    ],
+    gate=masked,
+    torch="masked_fill",
+)
+def masked_fill(input, mask: Condition, value: Other):
+    "input, but value where mask"
+    return np.where(mask, np.asarray(value, input.dtype), input)
+
+
+# By size. NaN wins, except in fmax and fmin, where it loses.
+
+
+def shared(grad, input, other, loses):
+    """Half of the gradient where the two are equal."""
+    return grad.where(input != other, grad / 2).masked_fill(loses, 0)
+
+
+@elementwise(
+    "maximum(input, other)",
+    vjp={
+        "input": lambda grad, input, other: shared(grad, input, other, input < other),
+        "other": lambda grad, input, other: shared(grad, input, other, input > other),
+    },
+    samples=binary(apart, above),
+    inplace=False,
+)
+def maximum(input, other):
+    "The larger of two; NaN if one is NaN"
+    return np.maximum(input, other)
+
+
+@elementwise(
+    "minimum(input, other)",
+    vjp={
+        "input": lambda grad, input, other: shared(grad, input, other, input > other),
+        "other": lambda grad, input, other: shared(grad, input, other, input < other),
+    },
+    samples=binary(apart, above),
+    inplace=False,
+)
+def minimum(input, other):
+    "The smaller of two; NaN if one is NaN"
+    return np.minimum(input, other)
+
+
+@elementwise(
+    "fmax(input, other)",
+    vjp={
+        "input": lambda grad, input, other: grad.where((input >= other) | isnan(other), 0),
+        "other": lambda grad, input, other: grad.masked_fill((input >= other) | isnan(other), 0),
+    },
+    samples=binary(apart, above),
+    inplace=False,
+)
+def fmax(input, other):
+    "The larger of two; NaN only if both are"
+    return np.fmax(input, other)
+
+
+@elementwise(
+    "fmin(input, other)",
+    vjp={
+        "input": lambda grad, input, other: grad.where((input <= other) | isnan(other), 0),
+        "other": lambda grad, input, other: grad.masked_fill((input <= other) | isnan(other), 0),
+    },
+    samples=binary(apart, above),
+    inplace=False,
+)
+def fmin(input, other):
+    "The smaller of two; NaN only if both are"
+    return np.fmin(input, other)
+
+
+def isnan(value):
+    return value.isnan() if isinstance(value, View) else value != value
+
+
+# Between bounds
+
+
+@elementwise(
+    "clamp_min(input, min)",
+    vjp={
+        "input": lambda grad, input, min: grad.where(input >= min, 0),
+        "min": lambda grad, input, min: grad.where(input < min, 0),
+    },
+    samples=binary(apart, above),
+    refuses=unsupported("clamp_min_scalar_cpu", "bool"),
+    gate=lambda door: lambda input, min: door(input, bound(input, min)),
+)
+def clamp_min(input, min):
+    "input, but min where it is below"
+    return np.maximum(input, min)
+
+
+@elementwise(
+    "clamp_max(input, max)",
+    vjp={
+        "input": lambda grad, input, max: grad.where(input <= max, 0),
+        "max": lambda grad, input, max: grad.where(input > max, 0),
+    },
+    samples=binary(apart, above),
+    refuses=unsupported("clamp_max_scalar_cpu", "bool"),
+    gate=lambda door: lambda input, max: door(input, bound(input, max)),
+)
+def clamp_max(input, max):
+    "input, but max where it is above"
+    return np.minimum(input, max)
+
+
+def bound(input, number):
+    """A number as a bound; those that the dtype of `input` cannot hold are refused."""
+    if not isinstance(number, int) or category(input) != 1:
+        return number
+    bits = 8 * input.dtype.itemsize
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if input.dtype.is_signed else (0, 1 << bits)
+    if not low <= number < high:
+        kind = input.dtype.name
+        raise RuntimeError(f"value cannot be converted to type {kind}_t without overflow")
+    return number
+
+
+def with_either_bound(door):
+    """`clamp` with a lower bound, an upper bound or both."""
+
+    def call(input, min=None, max=None):
+        if min is None and max is None:
+            raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        if max is None:
+            return input.clamp_min(min)
+        if min is None:
+            return input.clamp_max(max)
+        return door(input, bound(input, min), bound(input, max))
+
+    return call
+
+
+@elementwise(
+    "clamp(input, min, max)",
+    vjp={
+        "input": lambda grad, input, min, max: grad.where((input >= min) & (input <= max), 0),
+        "min": lambda grad, input, min, max: grad.where((input < min) & (min < max), 0),
+        "max": lambda grad, input, min, max: grad.where((input > max) | (max < min), 0),
+    },
+    samples=lambda rng: [
+        ((apart(rng, 3, 5), -1.0, 1.5), {}),
+        ((apart(rng, 3, 5), above(rng, 3, 5) - 2, apart(rng, 5) + 1), {}),
+    ],
+    refuses=unsupported("clamp_cpu", "bool"),
+    front=with_either_bound,
+    aliases=("clip",),
+)
+def clamp(input, min, max):
+    "input, but min where it is below and max where it is above; max where the two cross"
+    return np.minimum(np.maximum(input, min), max)
+
+
+# By being a number
+
+
+def with_limits(door):
+    """`nan_to_num`, whose infinities become the dtype's extremes unless others are given."""
+
+    def call(input, nan=None, posinf=None, neginf=None):
+        if not input.dtype.is_floating_point:
+            return input.clone()
+        limits = ml_dtypes.finfo(input.dtype.np)
+        nan = 0.0 if nan is None else nan
+        posinf = float(limits.max) if posinf is None else posinf
+        neginf = float(limits.min) if neginf is None else neginf
+        return door(input, nan=nan, posinf=posinf, neginf=neginf)
+
+    return call
+
+
+@elementwise(
+    "select(select(select(input, neginf, is_neginf(input)), posinf, is_posinf(input)), nan,"
+    " is_nan(input))",
+    vjp={"input": lambda grad, input: grad.where(input.isfinite(), 0)},
+    samples=unary(),
+    refuses=unsupported("nan_to_num", "bool", "integer"),
+    front=with_limits,
+)
+def nan_to_num(input, nan: float = 0.0, posinf: float = 0.0, neginf: float = 0.0):
+    "NaN and infinities replaced by numbers"
+    finite = np.where(np.isnan(input), input.dtype.type(nan), input)
+    finite = np.where(np.isposinf(input), input.dtype.type(posinf), finite)
+    return np.where(np.isneginf(input), input.dtype.type(neginf), finite)
+
+
+def of_one_dtype(door):
+    def call(input, values):
+        if isinstance(values, View) and values.dtype is not input.dtype:
+            raise RuntimeError(
+                "heaviside is not yet implemented for tensors with different dtypes."
+            )
+        return door(input, values)
+
+    return call
+
+
+@elementwise(
+    {
+        "float": "select(select(0.0, 1.0, gt(input, 0)), values, eq(input, 0))",
+        "": "select(maximum(sign(input), input - input), values, input == 0)",
+    },
+    samples=binary(normal),
+    gate=of_one_dtype,
+)
+def heaviside(input, values):
+    "0 where input is negative or NaN, values where it is 0, 1 where it is positive"
+    return np.where(input == 0, values, (input > 0).astype(input.dtype))

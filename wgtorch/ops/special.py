@@ -1,0 +1,100 @@
+"""Special functions: those whose values are tabulated in books. The cpu asks scipy."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+
+from wgtorch.lazy import Lazy
+from wgtorch.op import composite, elementwise
+from wgtorch.ops.samples import inside, normal, options, positive, unary
+
+special = Lazy("scipy.special")
+
+
+def tabulated(wgsl: str, gradient, samples=normal, **facts):
+    return elementwise(
+        wgsl, vjp={"input": gradient}, samples=unary(samples), result="float", **facts
+    )
+
+
+def bell(input):
+    """2 / sqrt(pi) * exp(-input ** 2), the slope of erf."""
+    return (-input * input).exp() * (2 / sqrt(pi))
+
+
+@tabulated("erf(input)", lambda grad, input: grad * bell(input))
+def erf(input):
+    "The error function"
+    return special.erf(input)
+
+
+@tabulated("erfc(input)", lambda grad, input: -grad * bell(input))
+def erfc(input):
+    "1 - erf(input), exact for large input too"
+    return special.erfc(input)
+
+
+@tabulated(
+    "erfinv(input)",
+    lambda grad, result: grad * (result * result).exp() * (sqrt(pi) / 2),
+    inside,
+)
+def erfinv(input):
+    "The inverse of erf, for input in [-1, 1]"
+    return special.erfinv(input)
+
+
+@tabulated("lgamma(input)", lambda grad, input: grad * input.digamma(), positive)
+def lgamma(input):
+    "The logarithm of the absolute value of the gamma function"
+    return special.gammaln(input)
+
+
+@tabulated("digamma(input)", lambda grad, input: grad * input._polygamma(1), positive)
+def digamma(input):
+    "The derivative of lgamma; infinite at 0, NaN at the negative integers"
+    return special.psi(input)
+
+
+@elementwise(
+    "polygamma(n, input)",
+    vjp={"input": lambda grad, input, n: grad * input._polygamma(n + 1)},
+    samples=options(positive, {"n": 1}, {"n": 2}),
+    result="float",
+    torch="-",
+    inplace=False,
+)
+def _polygamma(input, n: float):
+    "The derivative of order n of digamma"
+    return special.polygamma(int(n), input).astype(input.dtype, copy=False)
+
+
+@composite(
+    samples=lambda rng: [((2, positive(rng, 3, 5)), {}), ((0, positive(rng, 4)), {})],
+    method=lambda face: lambda self, n: face(n, self),
+)
+def polygamma(n: int, input):
+    "The derivative of order n of digamma"
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return input._polygamma(n) if n else input.digamma()
+
+
+def unclipped(door):
+    """`logit` of input cut to [eps, 1 - eps] where an eps is given."""
+
+    def call(input, eps=None):
+        return door(input) if eps is None else door(input.clamp(eps, 1 - eps))
+
+    return call
+
+
+@tabulated(
+    "logit(input)",
+    lambda grad, input: grad / (input * (1 - input)),
+    lambda rng, *shape: (inside(rng, *shape) + 1) / 2,
+    front=unclipped,
+)
+def logit(input):
+    "log(input / (1 - input)), the inverse of sigmoid"
+    return special.logit(input)
