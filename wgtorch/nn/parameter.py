@@ -5,15 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor, empty
+from wgtorch.autograd.offload import adopt
 
 
 class Parameter(Tensor):
     """`data` as a leaf that wants a gradient; assigned to a module it registers itself."""
 
+    is_parameter = True  # for autograd, which cannot see us: this memory stays on its device
+
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         data = empty(0) if data is None else data
         super().__init__(data.storage, data.layout)
         self.requires_grad_(requires_grad)
+        adopt(self)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory as a tensor without gradient; assigning gives the parameter another."""
+        return self.detach()
+
+    @data.setter
+    def data(self, data: Tensor) -> None:
+        Tensor.data.fset(self, data)  # type: ignore[attr-defined]
+        adopt(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) not in memo:
