@@ -9,3 +9,7 @@ class OutOfMemoryError(RuntimeError):
 
 class DeviceLostError(RuntimeError):
     """The device is gone, and what its tensors held with it. New tensors open it again."""
+
+
+class OutOfRangeError(IndexError, RuntimeError):
+    """An index that points past its dimension: PyTorch raises one or the other, by op."""
