@@ -14,7 +14,7 @@ import numpy as np
 from wgtorch.device import Device
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
-from wgtorch.op import Reduction, Structured, TypedOp
+from wgtorch.op import Fold, Structured, TypedOp
 from wgtorch.storage import Storage, Value, View
 
 Attrs = dict[str, Any]
@@ -38,9 +38,8 @@ class Backend(Protocol):
     def source(self, view: View) -> Any:
         """What a reduction reads of a view, holding no more of it than that."""
 
-    def reduction(
-        self, op: Reduction, source: Any, dims: tuple[int, ...], out: Layout, compute: DType
-    ) -> Value: ...
+    def reduction(self, fold: Fold, source: Any) -> Any:
+        """A Value, or a tuple of them where the op has several results."""
 
     def structured(
         self, op: Structured, args: tuple, attrs: Attrs, outs: tuple[Layout, ...],

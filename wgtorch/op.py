@@ -17,6 +17,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from wgtorch import dtype as dtypes_
@@ -55,7 +56,7 @@ class Op:
     reference: Callable
     samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
     vjp: dict[str, Callable] = field(default_factory=dict)
-    guard: Callable | None = None  # raises what dtypes and shapes alone do not forbid
+    gate: Callable | None = None  # door -> a door that refuses more, or knows a shorter way
     front: Callable | None = None  # door -> what users call, where that takes more than the kernel
     torch: str = ""  # dotted name to compare with; default: the same name
     method: bool | Callable = True  # whether Tensor has it as a method, or front -> the method
@@ -66,6 +67,7 @@ class Op:
 
     def __post_init__(self) -> None:
         known = {"grad", "result", "results", *self.inputs, *self.attrs}
+        known |= set(getattr(self, "outputs", ()))
         suffixes = ("_shape", "_dtype")
         known |= {name + suffix for name in self.inputs for suffix in suffixes}
         unknown = {n for f in self.vjp.values() for n in asks(f) if n not in known}
@@ -186,30 +188,66 @@ class TypedOp:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction(Op):
-    """Folds whole axes into one number with an associative `combine(a, b)`.
+    """Folds whole axes into one number, or a few, with an associative `combine(a, b)`.
 
-    With `arg`, `combine` is a condition, whether b beats a, and the result is the place of the
-    winner (the first of equals).
+    What is folded is `enter`, of an element x; of the WGSL type `state` where one number is not
+    enough. The results are `leave`, of what is left (a), of how many were folded (`count`) and of
+    the attributes that are numbers. With `arg`, `combine` is a condition, whether b beats a, and
+    what is left is the winner's `value` and `index` (the first of equals).
     """
 
     combine: str  # WGSL expression over a and b
     identity: str  # WGSL value with combine(identity, a) == a; lib names by compute type
-    result: str = "same"  # "same" | "sum" (integers become int64) | "bool"
+    enter: str = "x"
+    leave: str | tuple[str, ...] = "a"
+    state: str = ""
+    folds: str = "same"  # what is computed in: "same" | "sum" (integers as int64) | "bool"
+    result: str | tuple[str, ...] = "same"  # the compute dtype | "bool" | "index"
+    outputs: tuple[str, ...] = ()  # names of several results
+    differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
     arg: bool = False
     empty: str = ""  # PyTorch's complaint when there is nothing to fold and no identity
-
-    def out_dtype(self, dtype: DType) -> DType:
-        if self.arg:
-            return int64
-        if self.result == "bool":
-            return bool_ if dtype is not dtypes_.uint8 else dtype
-        return int64 if self.result == "sum" and dtype.category < 2 else dtype
+    refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
+    arrange: Callable | None = None  # (args, given) -> both, as the attributes are declared
 
     def compute_dtype(self, dtype: DType) -> DType:
         """What elements are folded in."""
-        if self.result == "bool":
+        text = self.refuses.get(dtypes_.CATEGORIES[dtype.category])
+        if text:
+            raise RuntimeError(text.format(op=self.name, dtype=dtype.short))
+        if self.folds == "bool":
             return bool_
-        return self.out_dtype(dtype) if not self.arg else dtype
+        return int64 if self.folds == "sum" and dtype.category < 2 else dtype
+
+    def out_dtypes(self, dtype: DType) -> tuple[DType, ...]:
+        """Of the results, for elements of `dtype`."""
+        truth = bool_ if dtype is not dtypes_.uint8 else dtype
+        known = {"same": self.compute_dtype(dtype), "bool": truth, "index": int64}
+        said = self.result if isinstance(self.result, tuple) else (self.result,)
+        return tuple([known[word] for word in said])
+
+    @cached_property
+    def gather(self) -> Callable:
+        """What several results are returned in."""
+        return results(self.name, self.outputs)
+
+
+class Fold:
+    """A reduction of tensors of one layout and dtype: what is settled before there is data."""
+
+    __slots__ = ("attrs", "compute", "dims", "dtype", "dtypes", "layout", "op", "out")
+
+    def __init__(self, op: Reduction, layout: Layout, dtype: DType, dims: tuple[int, ...],
+                 out: Layout, attrs: dict[str, Any]):  # fmt: skip
+        self.op, self.layout, self.dtype = op, layout, dtype  # of what is folded
+        self.dims, self.out = dims, out  # sorted, never negative; of what is left
+        self.attrs = attrs  # with `dim` = dims
+        self.compute, self.dtypes = op.compute_dtype(dtype), op.out_dtypes(dtype)
+
+    @property
+    def count(self) -> int:
+        """How many are folded into each result."""
+        return prod([self.layout.shape[d] for d in self.dims])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -232,22 +270,26 @@ class Structured(Op):
     outputs: tuple[str, ...] = ()  # names of several results
     differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
     promotes: bool = True  # unmarked inputs are cast to one common dtype first
+    starts_as: str = ""  # the input that the result is a copy of before the passes run
 
     @cached_property
     def gather(self) -> Callable:
         """What several results are returned in."""
-        return namedtuple(self.name, self.outputs, module="wgtorch.return_types")  # type: ignore[misc]
+        return results(self.name, self.outputs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Map(Structured):
     """Element i of the result by `value_at(i)` of a shader that reads inputs as `NAME_at(place)`.
 
-    `numbers(facts) -> tuple` gives what the shader's head lists behind `launch:`.
+    `numbers(facts) -> tuple` gives what the shader's head lists behind `launch:`; `places` and
+    `complaint` give what a Pass calls so.
     """
 
     shader: str
     numbers: Callable[..., tuple[float, ...]] = lambda facts: ()
+    places: Callable[..., dict[str, Layout]] = lambda facts: {}
+    complaint: Callable[..., str] = lambda facts: ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -297,6 +339,19 @@ class Pass:
     front: tuple[str, ...] = ()  # WGSL declarations, or names of shader files, put in front
     temps: tuple[tuple[str, DType, int], ...] = ()
     clear: tuple[str, ...] = ()  # buffers set to zero before
+    # `NAME(i)` in the shader: where element i of a layout is; for an input's name, `NAME_nth(i)`
+    # is the element itself
+    places: tuple[tuple[str, Layout], ...] = ()
+    merge: str = ""  # WGSL over a and b: `merge_NAME(place, b)` joins b with the a that is there
+    complaint: str = ""  # about an `{index}` out of range
+
+
+def results(op: str, names: tuple[str, ...]) -> Callable:
+    """PyTorch's named tuple for several results; a plain one where it has no names."""
+    if names[0].startswith("_"):
+        return lambda *values: values
+    name = op.strip("_").removesuffix("_dim")
+    return namedtuple(name, names, module="wgtorch.return_types")  # type: ignore[misc]
 
 
 def asks(formula: Callable) -> list[str]:

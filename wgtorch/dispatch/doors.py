@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import attach, attach_many, record, remember
+from wgtorch.autograd.recipe import attach_many, record, remember
 from wgtorch.config import DEBUG, trace
 from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, number, unfit
+from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType, promote_types, result_kind
-from wgtorch.layout import Layout, meet, remembered, wrap_dim
+from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Elementwise, Op, Reduction, Structured, ViewOp
 from wgtorch.storage import Storage, View
 
@@ -30,7 +31,7 @@ PUBLIC: dict[str, Callable[..., Tensor]] = {}  # the same with names, `out=` and
 def open_doors(registry: dict[str, Op], tensor: type[Tensor]) -> None:
     for name, op in registry.items():
         if name not in DOORS:
-            door = guarded(op, named(op, cut(op, tensor)))
+            door = gated(op, named(op, cut(op, tensor)))
             DOORS[name] = announced(op, door) if DEBUG >= 5 else door
             FACES[name] = named(op, op.front(DOORS[name])) if op.front else keyed(op, DOORS[name])
 
@@ -41,16 +42,8 @@ def named(op: Op, door: Callable) -> Callable:
     return door
 
 
-def guarded(op: Op, door: Callable) -> Callable:
-    if op.guard is None:
-        return door
-    guard = op.guard
-
-    def call(*args, **given):
-        guard(*args, **given)
-        return door(*args, **given)
-
-    return named(op, call)
+def gated(op: Op, door: Callable) -> Callable:
+    return named(op, op.gate(door)) if op.gate else door
 
 
 def keyed(op: Op, door: Callable) -> Callable:
@@ -78,7 +71,7 @@ def operator(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
         return lambda x, y: door(x, y) if isinstance(y, View) or is_number(y) else NotImplemented
     if len(op.inputs) == 1:
         return DOORS[op.name]
-    door = guarded(op, named(op, binary(op, tensor, lambda op, value: NotImplemented)))
+    door = gated(op, named(op, binary(op, tensor, lambda op, value: NotImplemented)))
     return announced(op, door) if DEBUG >= 5 else door
 
 
@@ -210,36 +203,6 @@ def copying(op: Elementwise, tensor: type[Tensor]):
     return call
 
 
-def reduction(op: Reduction, tensor: type[Tensor]):
-    """Lets go of its operand before running: one that nobody else holds need not be stored."""
-    bind, typed = binder(op), "dtype" in op.attrs
-
-    def call(x, *args, **given):
-        attrs = bind((x, *args), given)[1]
-        if not isinstance(x, View):
-            unfit(op, x)
-        if typed and attrs["dtype"] is not None:
-            x = cast(x, attrs["dtype"])
-        dims, layout = folded(x.layout, attrs["dim"], attrs.get("keepdim", False))
-        attrs["dim"] = dims
-        value = x.storage.value
-        if op.empty and value.numel and not x.layout.numel or not x.layout.numel and op.empty:
-            check_empty(op, x.layout, dims)
-        backend, dtype, value = value.device.backend, value.dtype, None
-        node = None
-        if (x._wants or x.storage.writes) and state.recording:
-            node = remember(op, (x,), attrs, layout.shape, op.out_dtype(dtype))
-        source = backend.source(x)
-        del x
-        value = backend.reduction(op, source, dims, layout, op.compute_dtype(dtype))
-        out = tensor(Storage(value), layout)
-        if node is not None:
-            attach(node, out)
-        return out
-
-    return call
-
-
 def view(op: ViewOp, tensor: type[Tensor]):
     bind, layout_of = binder(op), op.layout
 
@@ -323,28 +286,6 @@ def together(op: Op, args: tuple) -> tuple:
         raise apart(op, tensors)
     device = away[0].storage.value.device
     return tuple([a.to(device) if isinstance(a, View) else a for a in args])
-
-
-@remembered
-def folded(layout: Layout, dim: Any, keepdim: bool) -> tuple[tuple[int, ...], Layout]:
-    """The axes a reduction folds (sorted, never negative), and the layout of what is left."""
-    rank = len(layout.shape)
-    if dim is None or dim == ():
-        dims = tuple(range(rank))
-    else:
-        asked = [wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
-        dims = tuple(sorted(set(asked)))
-        if len(dims) < len(asked):
-            twice = next(d for d in dims if asked.count(d) > 1)
-            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
-        dims = tuple(d for d in dims if d < rank)
-    sizes = [1 if d in dims else n for d, n in enumerate(layout.shape) if keepdim or d not in dims]
-    return dims, Layout.contiguous(tuple(sizes))
-
-
-def check_empty(op: Reduction, layout: Layout, dims: tuple[int, ...]) -> None:
-    if any(layout.shape[d] == 0 for d in dims):
-        raise (RuntimeError if len(dims) == len(layout.shape) else IndexError)(op.empty)
 
 
 def settled(op: Structured, marks: tuple[str, ...], args: tuple) -> tuple:

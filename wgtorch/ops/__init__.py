@@ -5,7 +5,9 @@ from wgtorch.ops import (
     arithmetic,
     comparison,
     exponentials,
+    extremes,
     logic,
+    moments,
     reductions,
     rounding,
     selection,
@@ -15,6 +17,6 @@ from wgtorch.ops import (
 )  # fmt: skip
 
 __all__ = [
-    "activations", "arithmetic", "comparison", "exponentials", "logic", "reductions", "rounding",
-    "selection", "special", "trigonometry", "views",
+    "activations", "arithmetic", "comparison", "exponentials", "extremes", "logic", "moments",
+    "reductions", "rounding", "selection", "special", "trigonometry", "views",
 ]  # fmt: skip

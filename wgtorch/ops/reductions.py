@@ -2,49 +2,189 @@
 
 from __future__ import annotations
 
+from math import prod as product
+from typing import Any
+
 import numpy as np
 
-from wgtorch.op import Reduction, declare
-from wgtorch.ops.samples import normal
+from wgtorch.op import Reduction, composite, declare
+from wgtorch.ops.samples import apart, bools, integers, normal
 
 
-def samples(rng):
-    yield (normal(rng, 3, 5),), {}
-    yield (normal(rng, 3, 5, 2),), {"dim": 1}
-    yield (normal(rng, 3, 5, 2),), {"dim": (0, -1)}
-    yield (normal(rng, 300, 7),), {"dim": 0, "keepdim": True}
+def folding(values=normal):
+    """Over everything, one dim from either side, several, and many rows or columns."""
+
+    def samples(rng):
+        yield (values(rng, 3, 5),), {}
+        yield (values(rng, 3, 5, 2),), {"dim": 1}
+        yield (values(rng, 3, 8, 4),), {"dim": (0, -1), "keepdim": True}
+        yield (values(rng, 5, 3, 4, 2),), {"dim": (0, 2)}
+        yield (values(rng, 70, 8),), {"dim": 0}
+        yield (values(rng, 6, 68),), {"dim": -1}
+
+    return samples
+
+
+def along(values=apart):
+    """Over one dim."""
+
+    def samples(rng):
+        yield (values(rng, 3, 5, 2),), {"dim": 1}
+        yield (values(rng, 40, 8),), {"dim": 0, "keepdim": True}
+        yield (values(rng, 3, 44),), {"dim": -1}
+
+    return samples
+
+
+def spread(grad, shape, dim, keepdim):
+    """A gradient of what is left, for each of what was folded."""
+    return grad.restored(dim, keepdim).expand(shape)
+
+
+def count(shape, dim) -> int:
+    return product([shape[d] for d in dim])
+
+
+# Sums
 
 
 @declare(
     Reduction,
     combine="a + b",
     identity="0",
-    result="sum",
-    vjp={"input": lambda grad, input_shape, dim, keepdim: grad.restored(dim, keepdim).expand(
-        input_shape)},
-    samples=samples,
-)  # fmt: skip
+    folds="sum",
+    vjp={"input": lambda grad, input_shape, dim, keepdim: spread(grad, input_shape, dim, keepdim)},
+    samples=folding(),
+)
 def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
-    "Sum over dim (all of them by default). Integers are added as int64"
+    "Sum over dim (all of them by default). Integers are added as int64."
     return np.sum(input, axis=dim, keepdims=keepdim, dtype=input.dtype)
 
 
 @declare(
     Reduction,
-    combine="maximum(a, b)",
-    identity="lowest",
-    empty="amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the"
-    " reduction dim with the 'dim' argument.",
-    vjp={"input": lambda grad, input, result, dim, keepdim: shared(
-        grad, input, result, dim, keepdim)},
-    samples=samples,
-)  # fmt: skip
-def amax(input, dim: object = (), keepdim: bool = False):
-    "Largest value over dim; NaN wins; ties share the gradient evenly"
-    return np.max(input, axis=dim, keepdims=keepdim)
+    combine="a + b",
+    identity="0",
+    leave="a / count",
+    refuses={
+        kind: "mean(): could not infer output dtype. Input dtype must be either a floating point"
+        " or complex dtype. Got: {dtype}"
+        for kind in ("bool", "integer")
+    },
+    vjp={
+        "input": lambda grad, input_shape, dim, keepdim: spread(grad, input_shape, dim, keepdim)
+        / count(input_shape, dim)
+    },
+    samples=folding(),
+)
+def mean(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
+    "Mean over dim (all of them by default)."
+    return np.sum(input, axis=dim, keepdims=keepdim) / np.float64(count(input.shape, dim))
 
 
-def shared(grad, input, result, dim, keepdim):
-    """The gradient, spread evenly over the elements that won."""
-    won = input == result.restored(dim, keepdim)
-    return grad.restored(dim, keepdim) * won / won.sum(dim, True)
+@declare(
+    Reduction,
+    combine="a + b",
+    identity="0",
+    enter="nan_as_zero(x)",
+    vjp={
+        "input": lambda grad, input, dim, keepdim: spread(grad, input.shape, dim, keepdim)
+        * ~input.isnan()
+    },
+    samples=lambda rng: [((holes(rng, 3, 5),), {}), ((holes(rng, 3, 5),), {"dim": 0})],
+)
+def _nansum(input, dim: object = None, keepdim: bool = False):
+    "Sum of what is not NaN, of floats."
+    return np.nansum(input, axis=dim, keepdims=keepdim)
+
+
+def holes(rng, *shape):
+    values = normal(rng, *shape)
+    values[rng.random(shape) < 0.3] = np.nan
+    return values
+
+
+@composite(samples=lambda rng: [((holes(rng, 3, 5),), {"dim": 1})])
+def nansum(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
+    "Sum over dim of what is not NaN."
+    input = input if dtype is None else input.to(dtype)
+    return input._nansum(dim, keepdim) if input.is_floating_point() else input.sum(dim, keepdim)
+
+
+@composite(samples=lambda rng: [((holes(rng, 3, 5),), {"dim": 1})])
+def nanmean(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
+    "Mean over dim of what is not NaN."
+    input = input if dtype is None else input.to(dtype)
+    if not input.is_floating_point():
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got"
+            f" {input.dtype.short}"
+        )
+    return input._nansum(dim, keepdim) / (~input.isnan()).sum(dim, keepdim)
+
+
+@composite(samples=lambda rng: [((integers(rng, 3, 5),), {}), ((integers(rng, 3, 5),), {"dim": 0})])
+def count_nonzero(input, dim: object = None):
+    "How many elements are not zero."
+    return (input != 0).sum(dim)
+
+
+# Products
+
+
+@declare(
+    Reduction,
+    combine="a * b",
+    identity="1",
+    folds="sum",
+    vjp={"input": lambda grad, input, dim, keepdim: grad.restored(dim, keepdim) * others(input, dim)},
+    samples=lambda rng: [*folding(near_one)(rng), (([[0, 2.5, -1], [3, 0, 0]],), {"dim": 1})],
+)
+def prod(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
+    "Product over dim (all of them by default). Integers are multiplied as int64."
+    return np.prod(input, axis=dim, keepdims=keepdim, dtype=input.dtype)
+
+
+def near_one(rng, *shape):
+    return (1 + 0.1 * rng.standard_normal(shape)).astype(np.float32)
+
+
+def others(input, dims: tuple[int, ...]):
+    """The product of all the others, for each element of what is folded; right beside zeros."""
+    if not input.numel() or not dims:
+        return input.new_ones(input.shape)
+    rest = [d for d in range(input.ndim) if d not in dims]
+    moved = input.permute((*rest, *dims))
+    flat = moved.reshape((*[input.shape[d] for d in rest], count(input.shape, dims)))
+    before, behind = before_each(flat), before_each(flat.flip((-1,))).flip((-1,))
+    back = tuple([int(d) for d in np.argsort((*rest, *dims))])
+    return (before * behind).reshape(moved.shape).permute(back)
+
+
+def before_each(rows):
+    """The product of what stands before each element of the last dimension."""
+    size = rows.shape[-1]
+    products = rows._slice(-1, 0, size - 1).cumprod(-1)
+    return rows.new_ones(rows.shape).slice_scatter(products, -1, 1, size)
+
+
+# Truth
+
+
+def flag(name: str, combine: str, identity: str, doc: str, numpy_: Any):
+    def reference(input, dim: object = None, keepdim: bool = False):
+        return numpy_(input, axis=dim, keepdims=keepdim)
+
+    reference.__name__, reference.__doc__ = name, doc
+    return declare(
+        Reduction,
+        combine=combine,
+        identity=identity,
+        folds="bool",
+        result="bool",
+        samples=folding(bools),
+    )(reference)
+
+
+any_ = flag("any", "a || b", "false", "Whether any element over dim is not zero.", np.any)
+all_ = flag("all", "a && b", "true", "Whether no element over dim is zero.", np.all)

@@ -14,7 +14,7 @@ from wgtorch.backends.webgpu.packing import (
     ROUNDED, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
     write_quad,
 )  # fmt: skip
-from wgtorch.backends.webgpu.spelling import constant, converted, spelled
+from wgtorch.backends.webgpu.spelling import converted, spelled
 from wgtorch.dtype import DType, bool_
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.op import TypedOp

@@ -1,0 +1,111 @@
+"""The door of reductions. It remembers what was settled for operands like this one.
+
+It lets go of its operand before running: one that nobody else holds need not be stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.recipe import attach, attach_many, remember
+from wgtorch.dispatch.binder import binder, listed, unfit
+from wgtorch.dtype import DType
+from wgtorch.layout import Layout, meet, remembered, wrap_dim
+from wgtorch.op import Fold, Reduction
+from wgtorch.storage import Storage, View
+
+if TYPE_CHECKING:
+    from wgtorch.tensor import Tensor
+
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # PyTorch takes them too
+KEPT = 1 << 14  # settled folds remembered per op
+
+
+def reduction(op: Reduction, tensor: type[Tensor]):
+    bind, known = binder(op), {}
+    flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
+    arrange = op.arrange or (lambda args, given: (args, given))
+
+    def settle(input: Tensor, args: tuple, given: dict[str, Any]) -> tuple[Fold, DType | None]:
+        named = {NUMPY_NAMES.get(name, name): value for name, value in given.items()}
+        args, named = arrange(args, named)
+        attrs = bind((input, *args), named)[1]
+        layout, dtype, cast = input.layout, input.dtype, attrs.pop("dtype", None)
+        if cast is dtype:
+            cast = None
+        elif cast is not None:
+            layout, dtype = meet(layout), cast
+        return settled(op, layout, dtype, attrs), cast
+
+    def call(input, *args, **given):
+        if not isinstance(input, View):
+            unfit(op, input)
+        value = input.storage.value
+        key = (input.layout, value.dtype, args, *given.items())
+        if op.arrange:
+            key += tuple([type(a) for a in args])  # var(True) is not var(1)
+        try:
+            fold, cast = known[key]
+        except KeyError:
+            if len(known) >= KEPT:
+                known.clear()
+            fold, cast = known[key] = settle(input, args, given)
+        except TypeError:  # dims in a list
+            again, named = listed(args), {name: listed(value) for name, value in given.items()}
+            if again == args and named == given:
+                raise
+            return call(input, *again, **named)
+        if cast is not None:
+            input = input.to(cast)
+        node = None
+        if (input._wants or input.storage.writes) and state.recording:
+            node = remember(op, (input,), fold.attrs, fold.out.shape, fold.dtypes[0])
+        backend, value = value.device.backend, None
+        source = backend.source(input)
+        del input
+        result = backend.reduction(fold, source)
+        if op.outputs:
+            outs = [tensor(Storage(r), fold.out) for r in result]
+            attach_many(node, outs, flags)
+            return op.gather(*outs)
+        out = tensor(Storage(result), fold.out)
+        if node is not None:
+            attach(node, out)
+        return out
+
+    return call
+
+
+def settled(op: Reduction, layout: Layout, dtype: DType, attrs: dict[str, Any]) -> Fold:
+    dim = attrs["dim"]
+    dims, out = folded(layout, dim, attrs.get("keepdim", False))
+    if op.empty and not layout.numel:
+        check_empty(op, layout, dims, dim is None or dim == ())
+    return Fold(op, layout, dtype, dims, out, attrs | {"dim": dims})
+
+
+@remembered
+def folded(layout: Layout, dim: Any, keepdim: bool) -> tuple[tuple[int, ...], Layout]:
+    """The axes a reduction folds (sorted, never negative), and the layout of what is left."""
+    rank = len(layout.shape)
+    if dim is None or dim == ():
+        dims = tuple(range(rank))
+    else:
+        asked = [wrap_dim(d, rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
+        dims = tuple(sorted(set(asked)))
+        if len(dims) < len(asked):
+            twice = next(d for d in dims if asked.count(d) > 1)
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        dims = tuple(d for d in dims if d < rank)
+    sizes = [1 if d in dims else n for d, n in enumerate(layout.shape) if keepdim or d not in dims]
+    return dims, Layout.contiguous(tuple(sizes))
+
+
+def check_empty(op: Reduction, layout: Layout, dims: tuple[int, ...], whole: bool) -> None:
+    if whole:
+        raise (IndexError if op.arg else RuntimeError)(op.empty)
+    for d in dims:
+        if not layout.shape[d]:
+            name = op.name.strip("_").removesuffix("_dim")
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")

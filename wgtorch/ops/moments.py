@@ -1,0 +1,247 @@
+"""Ops that fold by more than one number: variances, logarithms of sums, norms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wgtorch.op import Reduction, composite, declare
+from wgtorch.ops.reductions import count, folding, spread
+from wgtorch.ops.samples import normal
+
+MOMENTS = {
+    "state": "Moments",
+    "enter": "moments_of(x)",
+    "combine": "merge_moments(a, b)",
+    "identity": "no_moments()",
+    "refuses": {
+        kind: "std and var only support floating point and complex dtypes"
+        for kind in ("bool", "integer")
+    },
+}  # how variances are folded: Welford's way, in one pass
+
+
+def unbiased_or_correction(args: tuple, given: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """PyTorch's forms: (unbiased), (dim, unbiased, keepdim), (dim, *, correction, keepdim)."""
+    given = dict(given)
+    if args and isinstance(args[0], bool):
+        args = (None, *args)
+    unbiased = given.pop("unbiased", None)
+    if len(args) > 1:
+        dim, unbiased, *rest = args
+        if not isinstance(unbiased, bool):
+            raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
+        args = (dim,)
+        given |= dict(zip(("keepdim",), rest, strict=True))
+    if unbiased is not None:
+        given["correction"] = int(unbiased)
+    if given.get("correction", 1) is None:
+        given["correction"] = 1
+    return args, given
+
+
+def distances(grad, input, dim, correction, keepdim):
+    """What a variance owes to each element: 2 (x - mean) / (n - correction)."""
+    freedom = max(0, count(input.shape, dim) - correction)
+    scale = 2 / freedom if freedom else math.nan
+    return grad.restored(dim, keepdim) * ((input - input.mean(dim, True)) * scale)
+
+
+def of_deviation(grad, input, result, dim, correction, keepdim):
+    """As `distances`; nothing where all are equal."""
+    per_variance = (grad / (result * 2)).masked_fill(result == 0, 0)
+    return distances(per_variance, input, dim, correction, keepdim)
+
+
+def of_both(of_spread: Any):
+    def formula(grad, input, results, dim, correction, keepdim):
+        of_first, of_mean = grad
+        total = None
+        if of_first is not None:
+            total = of_spread(of_first, input, results[0], dim, correction, keepdim)
+        if of_mean is not None:
+            part = spread(of_mean, input.shape, dim, keepdim) / count(input.shape, dim)
+            total = part if total is None else total + part
+        return total
+
+    return formula
+
+
+def corrected(samples):
+    def more(rng):
+        for args, attrs in samples(rng):
+            yield args, attrs
+        yield (normal(rng, 4, 7),), {"dim": 1, "correction": 0}
+
+    return more
+
+
+def variance(input, dim, correction, keepdim):
+    """Two passes, in at least double precision of the input."""
+    wide = np.asarray(input, np.float64)
+    freedom = max(0, count(input.shape, dim) - correction)
+    centred = wide - wide.mean(axis=dim, keepdims=True)
+    return np.sum(centred * centred, axis=dim, keepdims=keepdim) / np.float64(freedom)
+
+
+@declare(
+    Reduction,
+    **MOMENTS,
+    leave="variance(a, correction)",
+    arrange=unbiased_or_correction,
+    vjp={"input": distances},
+    samples=corrected(folding()),
+)
+def var(input, dim: object = None, *, correction: float = 1, keepdim: bool = False):
+    "Variance over dim, with n - correction in the denominator."
+    return variance(input, dim, correction, keepdim)
+
+
+@declare(
+    Reduction,
+    **MOMENTS,
+    leave="deviation(a, correction)",
+    arrange=unbiased_or_correction,
+    vjp={"input": of_deviation},
+    samples=corrected(folding()),
+)
+def std(input, dim: object = None, *, correction: float = 1, keepdim: bool = False):
+    "Standard deviation over dim: the square root of `var`."
+    return np.sqrt(variance(input, dim, correction, keepdim))
+
+
+BOTH = {"outputs": ("_first", "_mean"), "differentiable": (True, True), "result": ("same", "same")}
+
+
+@declare(
+    Reduction,
+    **MOMENTS,
+    **BOTH,
+    leave=("variance(a, correction)", "a.mean"),
+    arrange=unbiased_or_correction,
+    vjp={"input": of_both(lambda g, x, r, *rest: distances(g, x, *rest))},
+    samples=corrected(folding()),
+    method=False,
+)
+def var_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool = False):
+    "(variance, mean) over dim, in one pass."
+    return variance(input, dim, correction, keepdim), np.mean(input, axis=dim, keepdims=keepdim)
+
+
+@declare(
+    Reduction,
+    **MOMENTS,
+    **BOTH,
+    leave=("deviation(a, correction)", "a.mean"),
+    arrange=unbiased_or_correction,
+    vjp={"input": of_both(of_deviation)},
+    samples=corrected(folding()),
+    method=False,
+)
+def std_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool = False):
+    "(standard deviation, mean) over dim, in one pass."
+    spread_ = np.sqrt(variance(input, dim, correction, keepdim))
+    return spread_, np.mean(input, axis=dim, keepdims=keepdim)
+
+
+# Logarithms of sums
+
+
+def of_logsumexp(grad, input, result, dim, keepdim):
+    kept = result.restored(dim, keepdim)
+    finite = kept.masked_fill(kept == -math.inf, 0)
+    return grad.restored(dim, keepdim) * (input - finite).exp()
+
+
+@declare(
+    Reduction,
+    state="Peak",
+    enter="peak_of(x)",
+    combine="merge_peaks(a, b)",
+    identity="no_peak()",
+    leave="log_of_peak(a)",
+    vjp={"input": of_logsumexp},
+    samples=folding(),
+)
+def _logsumexp(input, dim: object, keepdim: bool = False):
+    "log(sum(exp(input))) over dim, of floats."
+    peak = np.max(input, axis=dim, keepdims=True, initial=-np.inf)
+    peak = np.where(np.isfinite(peak), peak, 0)
+    total = np.log(np.sum(np.exp(input - peak), axis=dim, keepdims=True)) + peak
+    return total if keepdim else total.reshape(np.sum(input, axis=dim).shape)
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 1})])
+def logsumexp(input, dim: object, keepdim: bool = False):
+    "log(sum(exp(input))) over dim, without overflow. Integers become floats."
+    if not input.is_floating_point():
+        input = input / 1
+    return input._logsumexp(dim, keepdim)
+
+
+# Norms
+
+
+def of_length(grad, input, result, dim, keepdim):
+    """x / |x|; nothing at the origin."""
+    length = result.restored(dim, keepdim)
+    direction = (input / length).masked_fill(length == 0, 0)
+    return grad.restored(dim, keepdim) * direction
+
+
+@declare(
+    Reduction,
+    enter="x * x",
+    combine="a + b",
+    identity="0",
+    leave="sqrt(a)",
+    vjp={"input": of_length},
+    samples=folding(),
+)
+def _length(input, dim: object = None, keepdim: bool = False):
+    "Euclidean length over dim."
+    return np.sqrt(np.sum(input * input, axis=dim, keepdims=keepdim))
+
+
+def powers(input, p: float, dim, keepdim: bool):
+    """(sum of |x|^p)^(1/p); the gradient at zero is zero for p > 1."""
+    size = input.abs()
+    total = (size**p).sum(dim, keepdim)
+    if p > 1:  # 0 ** (1/p) has no slope to go on with
+        zero = total == 0
+        return (total.masked_fill(zero, 1) ** (1 / p)).masked_fill(zero, 0)
+    return total ** (1 / p)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 5),), {}),
+        ((normal(rng, 3, 5),), {"p": 1, "dim": 1}),
+        ((normal(rng, 3, 5),), {"p": 3, "dim": 0, "keepdim": True}),
+        ((normal(rng, 3, 5),), {"p": math.inf}),
+    ]
+)
+def norm(input, p: object = "fro", dim: object = None, keepdim: bool = False,
+         *, dtype: object = None):  # fmt: skip
+    "The p-norm over dim: (sum of |x|^p)^(1/p); 'fro' is 2; inf, -inf and 0 as limits."
+    input = input if dtype is None else input.to(dtype)
+    if not input.is_floating_point():
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got"
+            f" {input.dtype.short}"
+        )
+    if p in (None, "fro", 2):
+        return input._length(dim, keepdim)
+    if isinstance(p, str):
+        raise RuntimeError(f"norm(): the order {p!r} is not known; give 'fro' or a number")
+    if p == 0:
+        return (input != 0).sum(dim, keepdim).to(input.dtype)
+    if p == 1:
+        return input.abs().sum(dim, keepdim)
+    if math.isinf(p):
+        size, dims = input.abs(), () if dim is None else dim
+        return size.amax(dims, keepdim) if p > 0 else size.amin(dims, keepdim)
+    return powers(input, p, dim, keepdim)
+
