@@ -63,6 +63,7 @@ class Optimizer:
                 for param in group["params"]:
                     if param.grad is not None:
                         self.update(param, param.grad, self.state[param], group)
+                        fulfil(param)
         return loss
 
     def update(
@@ -271,6 +272,13 @@ def hung(hooks: Hooks, hook: Callable, first: bool = False) -> RemovableHandle:
     if first:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+def fulfil(param: Tensor) -> None:
+    """Has a promised update made now, as one kernel, so that nothing of it waits for a forward."""
+    value, home = param.storage.value, param.device.backend
+    if value.promise is not None and hasattr(home, "fill"):
+        home.fill(value)
 
 
 def split(params: Any) -> tuple[list[str], list[Tensor]]:
