@@ -41,7 +41,8 @@ class _Spot:
             node = self.node()
         else:
             tensor = self.tensor()  # type: ignore[misc]
-            node = tensor and tensor._leaf and tensor._leaf()
+            leaf = None if tensor is None else tensor._leaf
+            node = leaf and leaf()
         return node is not None and task.reaches(node)
 
 

@@ -136,11 +136,11 @@ def leaf_of(tensor: Any) -> AccumulateGrad:
 
 def accumulate(variable: Any, grad: Any) -> None:
     """Adds `grad` to `variable.grad`, which stays the same tensor unless the sum is recorded."""
-    held = variable.grad
+    held = variable._grad
     if held is None:
-        variable.grad = owned(grad)
+        variable._grad = owned(grad)
     elif grad._wants or held._wants:
-        variable.grad = held + grad
+        variable._grad = held + grad
     else:
         held.add_(grad)
 

@@ -45,10 +45,10 @@ class Packed:
 
     An output is packed as a snapshot of itself, so nothing that `pack` keeps leads back to the
     node. An input is packed as the user's own tensor; what tells whether it was written since is
-    kept here (`storage`, `version`), and its Value as long as `pack` kept it too.
+    kept here (`storage`, `version`), and where `pack` kept the tensor, its elements (`held`).
     """
 
-    __slots__ = ("device", "dtype", "held", "layout", "packed", "storage", "unpack", "value",
+    __slots__ = ("device", "dtype", "held", "layout", "packed", "storage", "unpack",
                  "version")  # fmt: skip
 
     def __init__(self, pair: Pair, tensor: Any, is_output: bool):
@@ -69,7 +69,7 @@ class Packed:
             )
         kept = isinstance(packed, View) and packed.storage is storage
         self.held = value if kept else None  # old elements live on where `pack` kept the tensor
-        self.storage, self.value = weakref.ref(storage), weakref.ref(value)
+        self.storage = weakref.ref(storage)
 
     def disown(self, tensor: Any) -> None:
         """`tensor` is about to get the owning node as its past: do not hold it any more."""
@@ -92,8 +92,7 @@ class Packed:
         return self.checked(tensor, where)
 
     def as_it_was(self, tensor: Any, where: Slot) -> Any:
-        value = self.held or self.value()
-        if value is None:
+        if self.held is None:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an"
                 f" inplace operation: [{tensor.dtype} {list(self.layout.shape)}], {where}, is at"
@@ -101,7 +100,7 @@ class Packed:
                 " Hint: the pack hook kept the tensor itself; let it return the tensor alone, or a"
                 " clone of it."
             )
-        return tensor.over(Storage(value), tensor.layout)
+        return tensor.over(Storage(self.held), tensor.layout)
 
     def checked(self, tensor: Any, where: Slot) -> Any:
         value = tensor.storage.value

@@ -1,0 +1,377 @@
+"""How long hooks and what they packed live, and where they count."""
+
+import asyncio
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from recorder import Recorder, T, close, graph, same
+
+import wgtorch as torch
+
+
+def test_packed_objects_die_with_the_graph(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        y = (x * 2.0).exp().sin()
+    assert len(r.live) == 2
+    s = y.sum()
+    s.backward(retain_graph=True)
+    assert len(r.live) == 2
+    s.backward()
+    assert len(r.live) == 0
+    with r.hooks():
+        y = x.exp().sin()
+    assert len(r.live) == 2
+    del y, s
+    assert len(r.live) == 0, "dropping the output must free packed values without gc"
+
+
+def test_saved_values_are_unreadable_after_they_are_freed(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        y = x.exp()
+    node = y.grad_fn
+    close(node._saved_result, np.exp([1.0, 2.0]))
+    assert r.unpacked == [0]
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="(?i)freed"):
+        _ = node._saved_result
+    with pytest.raises(RuntimeError, match="(?i)second time|freed"):
+        y.sum().backward()
+
+
+def test_backward_on_another_thread_uses_the_stored_pair(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        y = (x * x).sum()
+    errors = []
+
+    def worker():
+        try:
+            y.backward()
+        except Exception as e:
+            errors.append(e)
+
+    t = threading.Thread(target=worker)
+    t.start()
+    t.join(20)
+    assert not errors and len(r.unpacked) == 2
+    close(x.grad, [2.0, 4.0])
+
+
+def test_one_context_object_can_be_nested_and_reused(device):
+    x = T([1.0], device, grad=True)
+    r = Recorder()
+    ctx = r.hooks()
+    with ctx:
+        with ctx:
+            x.exp()
+        x.exp()
+    x.exp()
+    with ctx:
+        x.exp()
+    assert len(r.packed) == 3
+
+
+def test_exception_in_the_block_restores_the_outer_pair(device):
+    x = T([1.0], device, grad=True)
+    outer, inner = Recorder(), Recorder()
+    with outer.hooks():
+        with pytest.raises(KeyError), inner.hooks():
+            x.exp()
+            raise KeyError("user error")
+        x.exp()
+    x.exp()
+    assert len(inner.packed) == 1 and len(outer.packed) == 1
+
+
+def test_disable_with_a_message_forbids_hooks(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        y = (x * x).sum()
+    with graph.disable_saved_tensors_hooks("outer says no"):
+        with pytest.raises(RuntimeError, match="outer says no"), r.hooks():
+            pass
+        with pytest.raises(RuntimeError, match="outer says no"), graph.save_on_cpu():
+            pass
+        inner = graph.disable_saved_tensors_hooks("inner says no")
+        with pytest.raises(ZeroDivisionError), inner:
+            with pytest.raises(RuntimeError, match="inner says no"), r.hooks():
+                pass
+            raise ZeroDivisionError
+        with pytest.raises(RuntimeError, match="outer says no"), r.hooks():
+            pass
+        y.backward()  # already packed values can still be unpacked
+    assert len(r.unpacked) == 2
+    with r.hooks():
+        late = graph.disable_saved_tensors_hooks("too late")
+        with pytest.raises(RuntimeError, match="too late"), late:
+            pass
+        x.exp()  # the refused disable changed nothing
+    assert len(r.packed) == 3
+
+
+def test_functional_form_returns_the_result_unmodified(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    result = {"y": None, "n": 3}
+
+    def fn():
+        result["y"] = (x * x).sum()
+        return result
+
+    out = graph.saved_tensors_hooks(r.pack, r.unpack, fn)
+    assert out is result and len(r.packed) == 2
+    x.exp()
+    assert len(r.packed) == 2
+    out["y"].backward()
+    close(x.grad, [2.0, 4.0])
+    with pytest.raises(KeyError):
+        graph.saved_tensors_hooks(r.pack, r.unpack, lambda: {}["missing"])
+    x.exp()
+    assert len(r.packed) == 2
+    assert torch.autograd.saved_tensors_hooks is graph.saved_tensors_hooks
+
+
+def test_a_deep_stack_of_hooks_unwinds(device):
+    x = T([1.0], device, grad=True)
+    rs = [Recorder() for _ in range(4)]
+    with rs[0].hooks(), rs[1].hooks(), rs[2].hooks():
+        x.exp()
+        with rs[3].hooks():
+            x.exp()
+    assert [len(r.packed) for r in rs] == [0, 0, 1, 1]
+
+
+def test_identity_hooks_do_not_leak(device):
+    gc.collect()
+    gc.disable()
+    try:
+        x = T([1.0, 2.0], device, grad=True)
+        for pack, unpack in ((same, same), (lambda t: (t,), lambda t: t[0]), (None, None)):
+            pair = graph.saved_tensors_hooks(pack, unpack) if pack else graph.save_on_cpu()
+            with pair:
+                y = x.exp()
+                z = (y * y).sin()
+            dead = [weakref.ref(t) for t in (y, z, y.grad_fn, z.grad_fn)]
+            del y, z
+            assert [d() for d in dead] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_hook_functions_are_held_by_context_and_slots_only(device):
+    x = T([1.0], device, grad=True)
+
+    class Pack:
+        def __call__(self, t):
+            return t.detach().clone()
+
+    pack = Pack()
+    dead = weakref.ref(pack)
+    context = graph.saved_tensors_hooks(pack, same)
+    with context:
+        y = x.exp()
+    del pack, context
+    gc.collect()
+    assert dead() is None, "pack is not needed any more"
+    y.sum().backward()
+    close(x.grad, np.exp([1.0]))
+
+
+def test_the_first_derivative_keeps_what_it_needs(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        y = x.exp().sum()
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert len(r.live) == 1
+    del y
+    assert len(r.live) == 1, "the second derivative needs it"
+    del g
+    assert len(r.live) == 0
+
+
+def test_graphs_that_never_run_backward_leave_nothing(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        for _ in range(50):
+            x.exp().sin()
+    assert len(r.live) == 0 and len(r.packed) == 100
+
+
+def test_contexts_left_out_of_order(device):
+    x = T([1.0], device, grad=True)
+    a, b = Recorder(), Recorder()
+    first, second = a.hooks(), b.hooks()
+    first.__enter__()
+    second.__enter__()
+    with pytest.raises(RuntimeError, match="out of order"):
+        first.__exit__(None, None, None)
+    x.exp()
+    assert (len(a.packed), len(b.packed)) == (0, 1)
+    second.__exit__(None, None, None)
+    x.exp()
+    assert len(b.packed) == 1
+
+
+def test_an_exit_too_many_is_an_error(device):
+    x = T([1.0], device, grad=True)
+    context = graph.saved_tensors_hooks(same, same)
+    with pytest.raises(RuntimeError, match="without having been entered"):
+        context.__exit__()
+    r = Recorder()
+    with r.hooks():
+        with pytest.raises(RuntimeError, match="without having been entered"):
+            context.__exit__()
+        x.exp()
+    assert len(r.packed) == 1
+
+
+def test_entering_and_leaving_inside_unpack(device):
+    x = T([1.0, 2.0], device, grad=True)
+    outer = Recorder()
+    holder = []
+
+    def unpack(t):
+        holder[0].__exit__()
+        return t
+
+    with outer.hooks():
+        holder.append(graph.saved_tensors_hooks(same, unpack))
+        holder[0].__enter__()
+        x.exp().sum().backward()
+        x.exp()
+        assert len(outer.packed) == 1, "the inner pair is gone, the outer one is back"
+    close(x.grad, np.exp([1.0, 2.0]))
+    x.exp()
+    assert len(outer.packed) == 1
+
+    late = Recorder()
+    with graph.saved_tensors_hooks(same, lambda t: late.hooks().__enter__() or t):
+        y = x.exp().sum()
+    y.backward()
+    x.exp()
+    assert len(late.packed) == 1, "entered in a hook, active when the hook is over"
+    from wgtorch.autograd.mode import state
+
+    state.stack.clear()
+    state.hooks = None
+
+
+def test_new_threads_start_without_hooks(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+    with r.hooks():
+        thread = threading.Thread(target=x.exp)
+        thread.start()
+        thread.join(20)
+    assert r.packed == []
+
+
+@pytest.mark.parametrize("bad", [(1, same), (same, None)])
+def test_hooks_must_be_callable(bad):
+    with pytest.raises(TypeError, match="must be callable"):
+        graph.saved_tensors_hooks(*bad)
+
+
+def test_contexts_may_be_subclassed(device):
+    class Mine(graph.saved_tensors_hooks):
+        def __init__(self, log):
+            super().__init__(lambda t: log.append("pack") or t, same)
+
+    log = []
+    x = T([1.0], device, grad=True)
+    with Mine(log) as entered:
+        x.exp()
+    assert log == ["pack"] and entered is None and Mine([]).unpack_hook is same
+
+
+def test_composed_hooks(device):
+    x = T([1.0, 2.0], device, grad=True)
+    log = []
+
+    def pair(name):
+        return graph.saved_tensors_hooks(
+            lambda t: log.append("pack " + name) or t * 2.0,
+            lambda t: log.append("unpack " + name) or t / 2.0,
+        )
+
+    with graph.compose_hooks(pair("outer"), pair("inner")):
+        y = x.exp()
+    y.sum().backward()
+    assert log == ["pack inner", "pack outer", "unpack outer", "unpack inner"]
+    close(x.grad, np.exp([1.0, 2.0]))
+
+
+def test_the_functional_form_of_a_coroutine(device):
+    """The pair is there while the coroutine runs, not while it waits."""
+    x = T([1.0, 2.0], device, grad=True)
+    r = Recorder()
+
+    async def model():
+        x.exp()
+        await asyncio.sleep(0)
+        x.exp()
+        return "result"
+
+    async def other():
+        x.exp()
+        return len(r.packed)
+
+    async def both():
+        return await asyncio.gather(graph.saved_tensors_hooks(r.pack, r.unpack, model), other())
+
+    assert asyncio.run(both()) == ["result", 1]
+    assert len(r.packed) == 2
+
+    async def asleep():
+        with r.hooks():
+            return await graph.disable_saved_tensors_hooks(model)
+
+    assert asyncio.run(asleep()) == "result" and len(r.packed) == 2
+
+
+def test_disabled_for_a_function_or_a_block(device):
+    x = T([1.0, 2.0], device, grad=True)
+    r, inner = Recorder(), Recorder()
+
+    def work():
+        x.exp()
+        with inner.hooks():
+            x.exp()
+        return "result"
+
+    with r.hooks():
+        assert graph.disable_saved_tensors_hooks(work) == "result"
+        with pytest.raises(ZeroDivisionError):
+            graph.disable_saved_tensors_hooks(lambda: 1 / 0)
+        with graph.disable_saved_tensors_hooks():
+            x.exp()
+            graph.disable_saved_tensors_hooks(work)
+        assert r.packed == [] and len(inner.packed) == 2
+        x.exp()
+    assert len(r.packed) == 1
+    assert graph.disable_saved_tensors_hooks(lambda: 7) == 7
+    with pytest.raises(TypeError, match="error message.*function.*nothing"):
+        graph.disable_saved_tensors_hooks(7)
+
+
+def test_disable_decorates(device):
+    @graph.disable_saved_tensors_hooks("not in here")
+    def work():
+        with graph.saved_tensors_hooks(same, same):
+            pass
+
+    with pytest.raises(RuntimeError, match="not in here"):
+        work()
+    with graph.saved_tensors_hooks(same, same):
+        pass
