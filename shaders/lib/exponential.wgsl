@@ -14,8 +14,8 @@ fn scale_f32(x: f32, n: i32) -> f32 {
 
 // 2^shift * e^(x + low) for |x| <= 110 and a tiny low.
 fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
-    let n = round(x * 1.442695);
-    let r = (x - n * 0.693145752) - (n * 1.42860677e-6 - low);
+    let n = round((x + low) * 1.442695);
+    let r = held_f32(x - n * 0.693145752) - (n * 1.4286068e-6 - low);
     let p = 0.49999994 + r * (0.16666517 + r * (0.04166828 + r * (0.008369249 + r * 0.0013820775)));
     return scale_f32(1.0 + (r + r * r * p), i32(n) + shift);
 }
@@ -38,7 +38,7 @@ fn exp2_near_zero(r: f32) -> f32 {
 fn expm1_f32(x: f32) -> f32 {
     let bounded = clamp(x, -18.0, 89.0);
     let n = round(bounded * 1.442695);
-    let r = (bounded - n * 0.693145752) - n * 1.42860677e-6;
+    let r = held_f32(bounded - n * 0.693145752) - n * 1.4286068e-6;
     let p = r + r * r * (0.49999997 + r * (0.16666542
         + r * (0.04166743 + r * (0.008366875 + r * 0.0013871863))));
     let half = pow2(i32(n) - 1);  // 2^128 itself would overflow
@@ -69,7 +69,8 @@ fn log_sum(e: f32, f: f32) -> f32 {
     let p = 0.3333333 + f * (-0.2500082 + f * (0.2000124 + f * (-0.16623408
         + f * (0.14201628 + f * (-0.13159683 + f * (0.12761861 + f * -0.076357506))))));
     let square = f * f;
-    return e * 0.693145752 + (f - (0.5 * square - (square * f * p + e * 1.42860677e-6)));
+    let rest = f - (0.5 * square - (square * f * p + e * 1.4286068e-6));
+    return e * 0.693145752 + held_f32(rest);
 }
 
 fn log_f32(x: f32) -> f32 {
@@ -89,7 +90,7 @@ fn log2_f32(x: f32) -> f32 {
 fn log10_f32(x: f32) -> f32 {
     let parts = log_parts(x);
     let low = parts.x * 4.605039e-6 + log_sum(0.0, parts.y) * 0.4342945;
-    return log_result(x, parts.x * 0.301025390625 + low);
+    return log_result(x, parts.x * 0.301025390625 + held_f32(low));
 }
 
 fn log1p_f32(x: f32) -> f32 {
@@ -144,7 +145,7 @@ fn pow_of_magnitude(bits: u32, y: f32) -> f32 {
     let product = y_upper * logarithm.x;
     let rest = y_upper * logarithm.y + (y - y_upper) * (logarithm.x + logarithm.y);
     let n = round(clamp(product + rest, -160.0, 140.0));
-    let value = scale_f32(exp2_near_zero((product - n) + rest), i32(n));
+    let value = scale_f32(exp2_near_zero(held_f32(product - n) + rest), i32(n));
     let grows = (bits > 0x3f800000u) != signbit_f32(y);
     let far = abs(rough) > 160.0 || bits == 0u || bits >= 0x7f800000u || is_inf_f32(y);
     let limit = select(0.0, float_of(0x7f800000u), grows);
@@ -158,13 +159,13 @@ fn log2_split(x: f32) -> vec2<f32> {
     let inverse = 1.0 / (2.0 + f);
     let s = upper_f32(f * inverse);
     let f_upper = upper_f32(f);
-    let s_rest = (((f - 2.0 * s) - s * f_upper) - s * (f - f_upper)) * inverse;
+    let s_rest = (held_f32((f - 2.0 * s) - s * f_upper) - s * (f - f_upper)) * inverse;
     let square = f * inverse * (f * inverse);
     let series = square * (f * inverse) * (0.33333388 + square * (0.19988781 + square * 0.14935867));
     let first = s * 2.884765625;  // 12 bits of 2 / log(2): exact
     let second = s * 0.0006244568 + 2.88539 * (s_rest + series);
     let upper = upper_f32(parts.x + (first + second));
-    return vec2<f32>(upper, ((parts.x - upper) + first) + second);
+    return vec2<f32>(upper, held_f32((parts.x - upper) + first) + second);
 }
 
 fn sinh_f32(x: f32) -> f32 {
@@ -201,7 +202,7 @@ fn asinh_f32(x: f32) -> f32 {
 }
 
 fn acosh_f32(x: f32) -> f32 {
-    let t = x - 1.0;
+    let t = held_f32(x) - 1.0;
     let near = log1p_f32(t + sqrt(t * (t + 2.0)));
     let far = log_f32(x) + 0.6931472;
     let result = select(near, far, x > 1.0e9);
@@ -209,8 +210,9 @@ fn acosh_f32(x: f32) -> f32 {
 }
 
 fn atanh_f32(x: f32) -> f32 {
-    let a = abs(x);
-    return copysign_f32(0.5 * log1p_f32((a + a) / (1.0 - a)), x);
+    let a = held_f32(abs(x));
+    let result = copysign_f32(0.5 * log1p_f32((a + a) / (1.0 - a)), x);
+    return select(result, x, is_nan_f32(x));
 }
 
 // Both halves of the logistic function use e^-|x|, which cannot overflow.
@@ -249,7 +251,8 @@ fn mish_f32(x: f32) -> f32 {
 
 fn logit_f32(x: f32) -> f32 {
     // near 1/2 the quotient is near 1, where only log1p keeps the digits
-    let near = log1p_f32((x - 0.5) * 2.0 / (1.0 - x));
-    let far = log_f32(x / (1.0 - x));
+    let held = held_f32(x);
+    let near = log1p_f32((held - 0.5) * 2.0 / (1.0 - held));
+    let far = log_f32(x / (1.0 - held));
     return select(far, near, x > 0.25 && x < 0.75);
 }

@@ -10,7 +10,8 @@ fn turn_of(x: f32) -> Turn {
     if (abs(x) < 2048.0) {
         let n = round(x * 0.63661975);
         // pi/2 in pieces of 12 bits: their products with n, below 2^11, are exact
-        let rest = (((x - n * 1.5703125) - n * 4.837513e-4) - n * 7.5495336e-8) - n * 2.563344e-12;
+        let first = held_f32(held_f32(x - n * 1.5703125) - n * 4.837513e-4);
+        let rest = held_f32(first - n * 7.5495336e-8) - n * 2.563344e-12;
         return Turn(rest, bitcast<u32>(i32(n)) & 3u);
     }
     return turn_of_large(x);
@@ -106,7 +107,7 @@ fn asin_series(z: f32) -> f32 {
 }
 
 fn asin_f32(x: f32) -> f32 {
-    let a = abs(x);
+    let a = held_f32(abs(x));
     let near = x + x * (x * x) * asin_series(x * x);
     let z = 0.5 * (1.0 - a);
     let s = sqrt(z);
@@ -117,7 +118,7 @@ fn asin_f32(x: f32) -> f32 {
 }
 
 fn acos_f32(x: f32) -> f32 {
-    let a = abs(x);
+    let a = held_f32(abs(x));
     let z = 0.5 * (1.0 - a);
     let s = sqrt(z);
     let small = 2.0 * (s + s * z * asin_series(z));
@@ -158,16 +159,17 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
 
 // sin(pi x) / (pi x)
 fn sinc_f32(x: f32) -> f32 {
-    let p = 3.1415927 * x;
-    let result = sin_pi_f32(x) / p;
-    return select(select(result, 0.0, is_inf_f32(x)), 1.0, magnitude(x) < 0x38000000u);
+    let result = select(0.0, sin_pi(x, 0u) / (3.1415927 * x), abs(x) < 1.0e30);
+    let checked = select(float_of(0x7fc00000u), result, is_finite_f32(x));
+    return select(checked, 1.0, magnitude(x) < 0x38000000u);
 }
 
-// sin(pi x), exact at whole and half numbers
-fn sin_pi_f32(x: f32) -> f32 {
-    let n = round(2.0 * x);
-    let r = (x - 0.5 * n) * 3.1415927;
-    let q = bitcast<u32>(i32(n - 4.0 * floor(0.25 * n)));
+// sin(pi x + quarters pi / 2), exact at whole and half numbers
+fn sin_pi(x: f32, quarters: u32) -> f32 {
+    let bounded = select(0.0, x, abs(x) < 8388608.0);
+    let n = round(2.0 * bounded);
+    let r = (bounded - 0.5 * n) * 3.1415927;
+    let q = bitcast<u32>(i32(n)) + quarters;
     let size = select(sin_near_zero(r), cos_near_zero(r), (q & 1u) != 0u);
     return bitcast<f32>(bitcast<u32>(size) ^ ((q & 2u) << 30u));
 }
