@@ -9,7 +9,7 @@ import numpy as np
 
 from wgtorch import show
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.nodes import Moved
+from wgtorch.autograd.nodes import Moved, strided
 from wgtorch.autograd.tensors import Differentiable
 from wgtorch.backend import backend
 from wgtorch.device import Device
@@ -235,8 +235,15 @@ class Tensor(Facts, Differentiable, Methods):
         return self.expand(other.layout.shape)
 
     def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+        """The storage through any sizes and strides, in elements."""
         offset = self.layout.offset if storage_offset is None else storage_offset
-        return DOORS["as_strided"](self, tuple(size), tuple(stride), offset)
+        layout = Layout.of(tuple(size), tuple(stride), offset)
+        if layout.extent > self.storage.value.numel:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}"
+                f" are out of bounds for storage of {self.storage.value.numel} elements"
+            )
+        return strided(self, layout)
 
     # Shapes
 

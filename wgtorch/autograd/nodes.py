@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import Node, leaf_of
 from wgtorch.autograd.region import Region
+from wgtorch.layout import Layout
 
 
 def past_of(tensor: Any) -> Node:
@@ -27,6 +29,17 @@ def refresh(tensor: Any) -> bool:
         if base._wants and base.storage is tensor.storage:
             tensor.past, tensor._wants, tensor.output_nr = AsStrided(base, tensor), True, 0
     return tensor._wants
+
+
+def strided(tensor: Any, layout: Layout) -> Any:
+    """The memory of a tensor through any layout: what `as_strided` returns."""
+    view, writes = tensor.over(tensor.storage, layout), tensor.storage.writes
+    view._base = tensor if tensor._base is None else tensor._base
+    if writes:
+        view._seen = writes
+    if state.recording and tensor.requires_grad:
+        view.past, view._wants = AsStrided(tensor, view), True
+    return view
 
 
 class Moved(Node):
@@ -76,7 +89,7 @@ class Overwritten(Node):
 
 
 class AsStrided(Node):
-    """A view of a base that was written after the view was made."""
+    """A view by its layout: of `as_strided`, or of a base that was written since it was made."""
 
     __slots__ = ("region",)
 

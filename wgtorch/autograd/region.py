@@ -13,43 +13,38 @@ from wgtorch.layout import Layout
 class Region:
     """Where the elements of `view` sit in a tensor laid out like `base`.
 
-    A gradient of the base is first brought into the base's own layout (`flat`: the memory it
-    spans, as one axis); there the strides of the view mean what they mean in the base.
+    A gradient of the base is first brought into the memory that the two span, as one axis; there
+    the strides of the view mean what they mean in the base.
     """
 
-    __slots__ = ("base", "offset", "plain", "span", "view")
+    __slots__ = ("base", "plain", "span", "view")
 
     def __init__(self, base: Layout, view: Layout):
-        self.base, self.view = base, view
-        self.plain = base.is_contiguous
-        self.offset = view.offset - base.offset
-        self.span = base.numel if self.plain else base.extent - base.offset
+        start = min(base.offset, view.offset)
+        self.span = max(base.extent, view.extent) - start
+        self.base = Layout.of(base.shape, base.strides, base.offset - start)
+        self.view = Layout.of(view.shape, view.strides, view.offset - start)
+        self.plain = self.base.is_plain and base.numel == self.span
 
     def flat(self, grad: Any) -> Any:
         """The gradient of the base as the memory it spans."""
         if self.plain:
             return grad.reshape((self.span,))
         memory = grad.new_zeros((self.span,))
-        memory.as_strided(self.base.shape, self.base.strides, 0).copy_(grad)
+        seen(memory, self.base).copy_(grad)
         return memory
 
     def shaped(self, memory: Any) -> Any:
-        if self.plain:
-            return memory.reshape(self.base.shape)
-        return memory.as_strided(self.base.shape, self.base.strides, memory.layout.offset)
-
-    def inside(self, memory: Any) -> Any:
-        view = self.view
-        return memory.as_strided(view.shape, view.strides, memory.layout.offset + self.offset)
+        return memory.reshape(self.base.shape) if self.plain else seen(memory, self.base)
 
     def taken(self, grad: Any) -> Any:
         """The part of a gradient of the base that belongs to the view."""
-        return self.inside(whole(self.flat(grad)))
+        return seen(self.flat(grad).contiguous(), self.view)
 
     def cleared(self, grad: Any) -> Any:
         """The gradient of the base with zeros where the view is."""
         memory = self.flat(grad).clone()
-        self.inside(memory).zero_()
+        seen(memory, self.view).zero_()
         return self.shaped(memory)
 
     def spread(self, grad: Any) -> Any:
@@ -58,18 +53,18 @@ class Region:
         repeated = [d for d, n in enumerate(self.view.shape) if n > 1 and not self.view.strides[d]]
         if repeated:
             grad = grad.sum(tuple(repeated), True)
-        once = Layout.of(grad.layout.shape, self.view.strides, self.offset)
+        once = Layout.of(grad.layout.shape, self.view.strides, self.view.offset)
         if distinct(once):
-            memory.as_strided(once.shape, once.strides, self.offset).copy_(grad)
+            seen(memory, once).copy_(grad)
         else:
             places = grad.new_tensor(positions(once))
             memory = memory.index_add(0, places, grad.reshape((prod(once.shape),)))
         return self.shaped(memory)
 
 
-def whole(memory: Any) -> Any:
-    """Contiguous memory of its own, as `as_strided` must find it."""
-    return memory.contiguous()
+def seen(memory: Any, layout: Layout) -> Any:
+    """One axis of memory through a layout that counts from its start."""
+    return memory.as_strided(layout.shape, layout.strides, memory.layout.offset + layout.offset)
 
 
 def distinct(layout: Layout) -> bool:
