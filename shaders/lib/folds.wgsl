@@ -13,10 +13,8 @@ fn above_i64(a: i64, b: i64) -> bool { return b > a; }
 fn below_i64(a: i64, b: i64) -> bool { return b < a; }
 fn above_i64e(a: vec2<u32>, b: vec2<u32>) -> bool { return i64_lt(a, b); }
 fn below_i64e(a: vec2<u32>, b: vec2<u32>) -> bool { return i64_lt(b, a); }
-fn above_f64(a: f64, b: f64) -> bool { return b > a; }
-fn below_f64(a: f64, b: f64) -> bool { return b < a; }
-fn maximum_f64(x: f64, y: f64) -> f64 { return select(x, y, y > x); }
-fn minimum_f64(x: f64, y: f64) -> f64 { return select(x, y, y < x); }
+fn above_f64(a: f64, b: f64) -> bool { return (gt_f64(b, a) || is_nan_f64(b)) && !is_nan_f64(a); }
+fn below_f64(a: f64, b: f64) -> bool { return (lt_f64(b, a) || is_nan_f64(b)) && !is_nan_f64(a); }
 
 fn nan_as_zero_f32(x: f32) -> f32 { return select(x, 0.0, is_nan_f32(x)); }
 
@@ -30,6 +28,9 @@ fn merge_moments_f32(a: Moments_f32, b: Moments_f32) -> Moments_f32 {
     let gap = b.mean - a.mean;
     let mean = a.mean + gap * share;
     return Moments_f32(count, mean, a.spread + b.spread + gap * gap * (a.count * share));
+}
+fn mean_of_f32(a: Moments_f32) -> f32 {
+    return select(a.mean, float_of(0x7fc00000u), a.count == 0.0);
 }
 fn variance_f32(a: Moments_f32, correction: f32) -> f32 {
     return a.spread / max(a.count - correction, 0.0);
