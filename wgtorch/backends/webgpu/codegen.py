@@ -150,7 +150,7 @@ def lane_function(writer: Writer, program: Program, results: list) -> str:
 def call(writer: Writer, program: Program, step: Promise) -> str:
     """A call of the op as a WGSL function, declaring that function on first use."""
     typed = step.typed
-    dtypes = typed.operands + [typed.compute] * len(step.attrs)
+    dtypes = taken(typed)
     args = [*step.args, *step.attrs.values()]
     values = [value_of(writer, program, a, d) for a, d in zip(args, dtypes, strict=True)]
     return f"{op_function(writer, typed)}({', '.join(values)})"
@@ -159,7 +159,7 @@ def call(writer: Writer, program: Program, step: Promise) -> str:
 def op_function(writer: Writer, typed: TypedOp) -> str:
     op, dialect = typed.op, writer.dialect
     name = f"{op.name}_{typed.compute.name}"
-    kinds = typed.operands + [typed.compute] * len(op.attrs)
+    kinds = taken(typed)
     names = [*op.inputs, *op.attrs]
     params = ", ".join(f"{n}: {computed(k, dialect)}" for n, k in zip(names, kinds, strict=True))
     expression = op.expression(typed.compute)
@@ -173,6 +173,15 @@ def op_function(writer: Writer, typed: TypedOp) -> str:
     kind = dialect.type_of(typed.dtype)
     writer.declare(f"fn {name}({params}) -> {kind} {{ return {said}; }}")
     return name
+
+
+def taken(typed: TypedOp) -> list[DType]:
+    """The types of an op's operands and attributes: bools are numbers unless conditions."""
+    op, kinds = typed.op, typed.operands + [typed.compute] * len(typed.op.attrs)
+    if typed.compute is not bool_:
+        return kinds
+    conditions = [op.markers.get(name) == "Condition" for name in (*op.inputs, *op.attrs)]
+    return [k if known else BOOL_AS for k, known in zip(kinds, conditions, strict=True)]
 
 
 BOOL_AS = DType("bool as i32", "int32", "i32", "integer", "Bool")  # what bools are computed in
@@ -195,6 +204,8 @@ def scalar(writer: Writer, dtype: DType) -> str:
     if dtype is bool_:
         return f"({writer.number()} != 0u)"
     value = writer.number(dtype.wgsl)
+    if dtype.category == 1 and dtype in ROUNDED:
+        return ROUNDED[dtype].format(value)
     if dtype.wgsl == "i64" and not dialect.emulates(dtype):
         return f"i64_of_words({value})"
     return f"f64_of_words({value})" if dtype.wgsl == "f64" else value
