@@ -1,6 +1,6 @@
 // Folds columns into rows, LANES threads of a workgroup for each row (or four of them).
 //
-// launch: units cols outer span rows
+// launch: units cols outer span rows splits
 // expects: STEP, NESTED, LANES, SIDE (rows beside each other, LANES * SIDE = GROUP), BY_ROW (whether
 //          neighbouring threads have neighbouring rows); Base, base, reach; S, start, take, join,
 //          finish

@@ -1,22 +1,21 @@
-// Folds columns into rows, a thread for each row (or four of them) and no thread waiting for another.
+// Folds columns into rows, no thread waiting for another: one takes a row (or four), or a split of it.
 //
-// launch: units cols outer span rows
+// launch: units cols outer span rows splits
 // expects: STEP, NESTED, GROUP; Base, base, reach; S, start, take, finish
 
 @compute @workgroup_size(GROUP)
-fn main(
-    @builtin(workgroup_id) block: vec3u,
-    @builtin(num_workgroups) blocks: vec3u,
-    @builtin(local_invocation_index) local: u32,
-) {
-    // Threads of one row share its outer axis where it has one, else its columns.
-    let begin = block.y * launch.span;
-    let end = begin + launch.span;
-    let outers = select(1u, min(end, launch.outer), NESTED);
-    let last = select(min(end, launch.cols), launch.cols, NESTED);
-    for (var unit = block.x * GROUP + local; unit < launch.units; unit += blocks.x * GROUP) {
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+    let all = launch.units * launch.splits;
+    for (var thread = id.x; thread < all; thread += groups.x * GROUP) {
+        let split = thread / launch.units;
+        let unit = thread - split * launch.units;
         let row = base(unit);
         var s = start();
+        // A split is a part of the outer axis where there is one, else of the columns.
+        let begin = split * launch.span;
+        let end = begin + launch.span;
+        let outers = select(1u, min(end, launch.outer), NESTED);
+        let last = select(min(end, launch.cols), launch.cols, NESTED);
         for (var outer = select(0u, begin, NESTED); outer < outers; outer++) {
             let at = reach(row, outer);
             var col = select(begin, 0u, NESTED);
@@ -32,6 +31,6 @@ fn main(
             }
             for (; col < last; col += STEP) { s = take(s, at, col); }
         }
-        finish(unit, block.y, s);
+        finish(unit, split, s);
     }
 }

@@ -207,6 +207,7 @@ class Reduction(Op):
     differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
     arg: bool = False
     empty: str = ""  # PyTorch's complaint when there is nothing to fold and no identity
+    no_dims: str = "all"  # what `dim=()` folds: "all" | "none"
     refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
     arrange: Callable | None = None  # (args, given) -> both, as the attributes are declared
 
@@ -342,6 +343,7 @@ class Pass:
     # `NAME(i)` in the shader: where element i of a layout is; for an input's name, `NAME_nth(i)`
     # is the element itself
     places: tuple[tuple[str, Layout], ...] = ()
+    fields: tuple[str, ...] = ()  # what `numbers` are, where the declarations in front add some
     merge: str = ""  # WGSL over a and b: `merge_NAME(place, b)` joins b with the a that is there
     complaint: str = ""  # about an `{index}` out of range
 

@@ -79,9 +79,11 @@ def reduction(op: Reduction, tensor: type[Tensor]):
 
 def settled(op: Reduction, layout: Layout, dtype: DType, attrs: dict[str, Any]) -> Fold:
     dim = attrs["dim"]
+    if dim == () and op.no_dims == "all":
+        dim = None
     dims, out = folded(layout, dim, attrs.get("keepdim", False))
     if op.empty and not layout.numel:
-        check_empty(op, layout, dims, dim is None or dim == ())
+        check_empty(op, layout, dims, dim is None)
     return Fold(op, layout, dtype, dims, out, attrs | {"dim": dims})
 
 
@@ -89,7 +91,7 @@ def settled(op: Reduction, layout: Layout, dtype: DType, attrs: dict[str, Any]) 
 def folded(layout: Layout, dim: Any, keepdim: bool) -> tuple[tuple[int, ...], Layout]:
     """The axes a reduction folds (sorted, never negative), and the layout of what is left."""
     rank = len(layout.shape)
-    if dim is None or dim == ():
+    if dim is None:
         dims = tuple(range(rank))
     else:
         asked = [wrap_dim(d, rank) for d in (dim if isinstance(dim, tuple) else (dim,))]

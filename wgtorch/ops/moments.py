@@ -16,11 +16,12 @@ MOMENTS = {
     "enter": "moments_of(x)",
     "combine": "merge_moments(a, b)",
     "identity": "no_moments()",
-    "refuses": {
-        kind: "std and var only support floating point and complex dtypes"
-        for kind in ("bool", "integer")
-    },
 }  # how variances are folded: Welford's way, in one pass
+
+
+def only_floats(who: str) -> dict[str, str]:
+    text = f"{who} only support floating point and complex dtypes"
+    return {"bool": text, "integer": text}
 
 
 def unbiased_or_correction(args: tuple, given: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -90,6 +91,7 @@ def variance(input, dim, correction, keepdim):
     Reduction,
     **MOMENTS,
     leave="variance(a, correction)",
+    refuses=only_floats("std and var"),
     arrange=unbiased_or_correction,
     vjp={"input": distances},
     samples=corrected(folding()),
@@ -103,6 +105,7 @@ def var(input, dim: object = None, *, correction: float = 1, keepdim: bool = Fal
     Reduction,
     **MOMENTS,
     leave="deviation(a, correction)",
+    refuses=only_floats("std and var"),
     arrange=unbiased_or_correction,
     vjp={"input": of_deviation},
     samples=corrected(folding()),
@@ -119,7 +122,8 @@ BOTH = {"outputs": ("_first", "_mean"), "differentiable": (True, True), "result"
     Reduction,
     **MOMENTS,
     **BOTH,
-    leave=("variance(a, correction)", "a.mean"),
+    leave=("variance(a, correction)", "mean_of(a)"),
+    refuses=only_floats("var_mean"),
     arrange=unbiased_or_correction,
     vjp={"input": of_both(lambda g, x, r, *rest: distances(g, x, *rest))},
     samples=corrected(folding()),
@@ -134,7 +138,8 @@ def var_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool 
     Reduction,
     **MOMENTS,
     **BOTH,
-    leave=("deviation(a, correction)", "a.mean"),
+    leave=("deviation(a, correction)", "mean_of(a)"),
+    refuses=only_floats("std_mean"),
     arrange=unbiased_or_correction,
     vjp={"input": of_both(of_deviation)},
     samples=corrected(folding()),

@@ -182,6 +182,7 @@ def flag(name: str, combine: str, identity: str, doc: str, numpy_: Any):
         identity=identity,
         folds="bool",
         result="bool",
+        no_dims="none",
         samples=folding(bools),
     )(reference)
 

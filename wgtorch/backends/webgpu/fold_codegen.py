@@ -20,7 +20,7 @@ from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.dtype import DType, bool_
 from wgtorch.op import Fold, Reduction
 
-HEAD = ("units", "cols", "outer", "span", "rows")  # the numbers that every fold reads first
+HEAD = ("units", "cols", "outer", "span", "rows", "splits")  # the numbers that every fold reads first
 FOUR = "abcd"
 
 
@@ -64,7 +64,7 @@ def constants(writer: Writer, values: dict[str, int | bool]) -> None:
 
 def element_dtype(op: Reduction, compute: DType) -> DType:
     """What T is; truth is compared as a number."""
-    return BOOL_AS if op.arg and compute is bool_ else compute
+    return BOOL_AS if compute is bool_ and op.folds != "bool" else compute
 
 
 def declare_state(writer: Writer, op: Reduction, compute: DType) -> None:
@@ -304,19 +304,17 @@ def finished(writer: Writer, fold: Fold, states: list[str], last: bool) -> list[
 
 def declare_leave(writer: Writer, fold: Fold, n: int, dtype: DType) -> None:
     """The n-th result, out of a state."""
-    op, dialect, compute = fold.op, writer.dialect, fold.compute
+    op, dialect, inner = fold.op, writer.dialect, element_dtype(fold.op, fold.compute)
     kind = dialect.type_of(dtype)
     if op.arg:
         word = op.result[n] if isinstance(op.result, tuple) else op.result
-        inner = element_dtype(op, compute)
-        value = from_index("a.index", dialect) if word == "index" else "a.value"
-        value = value if word == "index" else converted(value, inner, dtype, dialect)
+        found = converted("a.value", inner, dtype, dialect)
+        value = from_index("a.index", dialect) if word == "index" else found
     else:
-        value = said(leaves(op)[n], compute, dialect)
-        value = converted(value, compute, dtype, dialect)
+        value = converted(said(leaves(op)[n], inner, dialect), inner, dtype, dialect)
     for name in leave_numbers(fold):
         writer.fields[name] = "f32"
-        value = re.sub(rf"\b{name}\b", f"{dialect.type_of(compute)}(launch.{name})", value)
+        value = re.sub(rf"\b{name}\b", f"{dialect.type_of(inner)}(launch.{name})", value)
     writer.declare(f"fn leave{n}(a: A) -> {kind} {{ return {value}; }}")
 
 
@@ -337,7 +335,7 @@ def from_index(index: str, dialect: Dialect) -> str:
 
 
 def is_kept_as_word(fold: Fold) -> bool:
-    return fold.compute is bool_ and not fold.op.arg
+    return fold.compute is bool_ and fold.op.folds == "bool"
 
 
 def kept_type(fold: Fold) -> str:

@@ -31,11 +31,8 @@ class Share(NamedTuple):
     file: str
     constants: dict[str, int | bool]
     groups: tuple[int, int, int]
+    splits: int  # of each row
     span: int  # what each split takes, in the file's unit
-
-    @property
-    def splits(self) -> int:
-        return self.groups[1]
 
 
 class Launch(NamedTuple):
@@ -138,13 +135,14 @@ class Folder:
             kernel = home.gpu.pipelines.get(text, f"{fold.op.name}<{program.title}>")
             home.kernels[kinds, steps, last] = kernel
         leave = tuple(fold_codegen.leave_numbers(fold).values())
-        numbers = (way.units, way.cols, way.outer, share.span, way.rows, *way.numbers)
+        head = (way.units, way.cols, way.outer, share.span, way.rows, share.splits)
         sizes = tuple([fold.out.numel * dtype.itemsize for dtype in fold.dtypes])
         second, part_bytes = None, 0
         if not last:
             second = self._second(fold, way.rows, share.splits, leave)
             part_bytes = share.splits * way.rows * fold_codegen.part_bytes(fold)
-        return Launch(kernel, numbers, leave if last else (), share.groups, sizes, second, part_bytes)
+        return Launch(kernel, head + way.numbers, leave if last else (), share.groups, sizes, second,
+                      part_bytes)  # fmt: skip
 
     def _second(self, fold: Fold, rows: int, splits: int, leave: tuple[float, ...]):
         """Folds the parts of all splits."""
@@ -157,7 +155,7 @@ class Folder:
             text = fold_codegen.second(fold, share.constants, share.file, home.dialect)
             kernel = home.gpu.pipelines.get(text, f"{fold.op.name}<parts>")
             home.kernels[key] = kernel
-        return kernel, (rows, splits, 1, share.span, rows, *leave), share.groups
+        return kernel, (rows, splits, 1, share.span, rows, 1, *leave), share.groups
 
     def _check_state(self, fold: Fold) -> None:
         state = fold.op.state
@@ -172,18 +170,19 @@ class Folder:
 
 
 def thread_share(way: Walk, may_split: bool = True) -> Share:
-    """For programs that run on a CPU: a thread per row, some splits to keep all cores busy."""
-    group = 64 if way.units >= 256 else 16
+    """For programs that run on a CPU: a thread per row, or some, which keep all cores busy."""
     split_by = way.outer if way.outer > 1 else -(-way.cols // way.step)  # steps
     work = way.outer * way.cols * (4 if way.quads == "across" else 1)  # of a unit
-    splits = 1
-    if may_split and work * way.units > 1 << 15:
-        splits = min(split_by, max(-(-1024 // max(way.units, 1)), work >> 14), work >> 6)
-    span = -(-split_by // max(splits, 1))
-    splits = max(1, -(-split_by // max(span, 1)))
+    splits, units = 1, max(way.units, 1)
+    wanted = 8192 if way.quads == "across" else 2048  # threads
+    if may_split and work * units > 1 << 15:
+        splits = max(1, min(split_by, max(wanted // units, work >> 14), work >> 8))
+    span = max(1, -(-split_by // splits))
+    splits = max(1, -(-split_by // span))
+    group = 64 if units * splits >= 256 else 16
+    groups = (min(-(-way.units * splits // group), MAX_GROUPS), 1, 1)
     span = span if way.outer > 1 else span * way.step
-    groups = (min(-(-way.units // group), MAX_GROUPS), splits, 1)
-    return Share(THREADS, {"GROUP": group}, groups, span)
+    return Share(THREADS, {"GROUP": group}, groups, splits, span)
 
 
 WANTED = 1 << 17  # threads that keep a big GPU busy
@@ -202,7 +201,7 @@ def group_share(way: Walk, may_split: bool = True) -> Share:
         side = 256 // lanes
     if lanes == 1:
         groups = (min(-(-units // 256), MAX_GROUPS), 1, 1)
-        return Share(THREADS, {"GROUP": 256}, groups, way.outer if way.outer > 1 else way.cols)
+        return Share(THREADS, {"GROUP": 256}, groups, 1, way.outer if way.outer > 1 else way.cols)
     tiles = -(-units // side)
     splits = 1
     if may_split:
@@ -210,7 +209,7 @@ def group_share(way: Walk, may_split: bool = True) -> Share:
     span = -(-steps // splits)
     splits = max(1, -(-steps // max(span, 1)))
     constants = {"LANES": lanes, "SIDE": side, "BY_ROW": way.by_row}
-    return Share(GROUPS, constants, (min(tiles, MAX_GROUPS), splits, 1), span)
+    return Share(GROUPS, constants, (min(tiles, MAX_GROUPS), splits, 1), splits, span)
 
 
 def power_above(n: int) -> int:
