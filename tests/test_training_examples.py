@@ -11,8 +11,8 @@ import wgtorch as wt
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 pytest.importorskip("sklearn")
-import resume_training  # noqa: E402
-import train_digits  # noqa: E402
+import resume_training
+import train_digits
 
 LAST = re.compile(
     r'accuracy=(\d\.\d{4}) device=(\S+) adapter="(.+)" peak_bytes=(\d+) '
