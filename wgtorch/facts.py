@@ -49,10 +49,6 @@ class Facts(View):
 
     is_cuda = is_webgpu  # code written for PyTorch asks this
 
-    @property
-    def _version(self) -> int:
-        return self.storage.version
-
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.layout.shape[wrap_dim(dim, self.ndim)]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wgtorch import show
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.nodes import Moved, strided
+from wgtorch.autograd.nodes import ToCopyBackward0, strided
 from wgtorch.autograd.tensors import Differentiable
 from wgtorch.backend import backend
 from wgtorch.device import Device
@@ -325,7 +325,7 @@ def moved(x: Tensor, place: Device) -> Tensor:
     value = backend(x.device).send(whole.value, backend(place))
     out = Tensor(Storage(value), Layout.contiguous(x.layout.shape))
     if state.recording and x.requires_grad:
-        out._wants, out.past = True, Moved(x)
+        out._wants, out.past = True, ToCopyBackward0(x)
     return out
 
 

@@ -226,12 +226,12 @@ def check_writable(tensor: Any) -> None:
     """Refuses a write into a leaf that wants a gradient, or into a view of one."""
     if tensor._wants and tensor.past is None:
         raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
+            "a leaf Variable that requires grad has been used in an in-place operation."
         )
     base = tensor._base
     if base is not None and base._wants and base.past is None:
         raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            "a view of a leaf Variable that requires grad has been used in an in-place operation."
         )
 
 

@@ -122,10 +122,11 @@ def grad(
         grads = root_grads(roots, given, False)
         edges = target_edges(targets)
         found = run_backward(root_edges(roots), grads, keep, create_graph, edges)
-    if not allow_unused and any(g is None for g in found):
+    missing = next((i for i, g in enumerate(found) if g is None), None)
+    if missing is not None and not allow_unused:
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set"
-            " allow_unused=True if this is the desired behavior."
+            f"The differentiated Tensor at index {missing} appears to not have been used in the"
+            " graph. Set allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
         if any(isinstance(t, GradientEdge) for t in targets):

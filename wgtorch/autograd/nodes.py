@@ -27,7 +27,7 @@ def refresh(tensor: Any) -> bool:
     if base is not None and tensor._seen != writes:
         tensor._seen = writes
         if base._wants and base.storage is tensor.storage:
-            tensor.past, tensor._wants, tensor.output_nr = AsStrided(base, tensor), True, 0
+            tensor.past, tensor._wants, tensor.output_nr = AsStridedBackward0(base, tensor), True, 0
     return tensor._wants
 
 
@@ -38,11 +38,11 @@ def strided(tensor: Any, layout: Layout) -> Any:
     if writes:
         view._seen = writes
     if state.recording and tensor.requires_grad:
-        view.past, view._wants = AsStrided(tensor, view), True
+        view.past, view._wants = AsStridedBackward0(tensor, view), True
     return view
 
 
-class Moved(Node):
+class ToCopyBackward0(Node):
     """Where a tensor changed device; the gradient travels back."""
 
     __slots__ = ("device",)
@@ -54,11 +54,8 @@ class Moved(Node):
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         return [grad if grad is None else grad.to(self.device)]
 
-    def name(self) -> str:
-        return "ToCopyBackward0"
 
-
-class Copied(Node):
+class CopyBackwards(Node):
     """The values of another tensor, as a variable of its own."""
 
     __slots__ = ()
@@ -69,11 +66,8 @@ class Copied(Node):
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         return [grad]
 
-    def name(self) -> str:
-        return "CopyBackwards"
 
-
-class Overwritten(Node):
+class FillBackward0(Node):
     """A tensor all of whose elements were replaced by constants: the old ones have no say."""
 
     __slots__ = ()
@@ -84,11 +78,8 @@ class Overwritten(Node):
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         return [grad if grad is None else grad.new_zeros(grad.layout.shape)]
 
-    def name(self) -> str:
-        return "CopyBackwards"
 
-
-class AsStrided(Node):
+class AsStridedBackward0(Node):
     """A view by its layout: of `as_strided`, or of a base that was written since it was made."""
 
     __slots__ = ("region",)
@@ -100,9 +91,6 @@ class AsStrided(Node):
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         return [grad if grad is None else self.region.spread(grad)]
-
-    def name(self) -> str:
-        return "AsStridedBackward0"
 
 
 class CopySlices(Node):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wgtorch.autograd.nodes import Copied, CopySlices, Overwritten, refresh
+from wgtorch.autograd.nodes import CopyBackwards, CopySlices, FillBackward0, refresh
 
 
 def rebase(target: Any, source: Any, fresh: bool = False) -> None:
@@ -35,9 +35,9 @@ def own(target: Any, source: Any, fresh: bool) -> None:
             source.past.disown(target)
             target.past = source.past
         else:
-            target.past = Copied(source)
+            target.past = CopyBackwards(source)
     elif target._wants:
-        target.past = Overwritten(target)
+        target.past = FillBackward0(target)
     else:
         return
     target._wants, target.output_nr = True, 0

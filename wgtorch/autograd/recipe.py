@@ -23,7 +23,8 @@ class Recipe:
     """Places are those of the inputs, the members of a list of tensors counted one by one."""
 
     __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "more", "names", "node", "op",
-                 "opens", "pasts", "places", "results", "saves", "shapes", "tensors", "width")  # fmt: skip
+                 "opens", "pasts", "places", "results", "saves", "shapes", "tensors",
+                 "width")  # fmt: skip
 
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
         self.op, self.node = op, NODES[op]

@@ -215,7 +215,7 @@ def check_may_require(tensor: Any) -> None:
     dtype = tensor.storage.value.dtype
     if not dtype.is_floating_point:
         raise RuntimeError(
-            f"only Tensors of floating point dtype can require gradients, not {dtype}"
+            f"only Tensors of floating point dtype can require gradients. This one is {dtype}."
         )
     if tensor.storage.version < 0 and not state.inference:
         raise RuntimeError(

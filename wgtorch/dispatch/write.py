@@ -33,6 +33,12 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
     )
     if recording:
         check_leaf(target)
+    if target.storage.version < 0 and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a"
+            " clone to get a normal tensor before doing inplace update.See"
+            " https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     if target.layout.overlaps:
         raise RuntimeError(
             f"{name}: unsupported operation: more than one element of the written-to tensor refers"
@@ -53,7 +59,8 @@ def put(target: View, source: View) -> None:
     """The bare write: no checks, no record."""
     storage = target.storage
     storage.value.device.backend.assign(storage, target.layout, source)
-    storage.version += 1
+    if storage.version >= 0:  # an inference tensor counts no writes
+        storage.version += 1
 
 
 def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
