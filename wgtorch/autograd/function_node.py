@@ -216,10 +216,10 @@ class FunctionNode(Node):
     def is_output_at(self, place: int) -> bool:
         return self._pasts[place][0] is ITSELF
 
-    def disown(self, tensor: Any) -> None:
+    def disown(self, storage: Any) -> None:
         for kept in self._slots or ():
             if type(kept) is Packed:
-                kept.disown(tensor)
+                kept.disown(storage)
 
 
 def check_writable(tensor: Any) -> None:

@@ -38,7 +38,6 @@ class Node:
 
     __slots__ = ("__weakref__", "age", "dtype", "extras", "numbers", "parents", "shape")
     outputs = 1  # how many results it has: how many gradients it is given
-    saves = False  # whether it holds values that go once it has run
 
     def __init__(
         self,
@@ -62,6 +61,9 @@ class Node:
 
     def release(self) -> None:
         """Lets go of what was saved."""
+
+    def disown(self, storage: Any) -> None:
+        """A tensor of this storage gets the node as its past: no slot may hold it."""
 
     def facts_of(self, number: int) -> tuple[tuple[int, ...], DType]:
         """Shape and dtype of an output."""

@@ -21,7 +21,7 @@ def adopt(parameter: Any) -> None:
 def is_parameter_memory(tensor: Any) -> bool:
     """Whether the tensor is a live parameter or looks at the memory of one, through any view."""
     base = tensor if tensor._base is None else tensor._base
-    if getattr(type(base), "is_parameter", False):
+    if base.is_parameter:
         return True
     owner = _owners.get(id(tensor.storage))
     parameter = owner and owner()
@@ -63,11 +63,11 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def load_all(tensor: Any) -> Any:
-    return tensor if tensor.device.type == "cpu" else Load(tensor)
+    return tensor.detach() if tensor.device.type == "cpu" else Load(tensor)
 
 
 def load(tensor: Any) -> Any:
-    return tensor if is_parameter_memory(tensor) else load_all(tensor)
+    return tensor.detach() if is_parameter_memory(tensor) else load_all(tensor)
 
 
 class Load:

@@ -24,6 +24,8 @@ def rebase(target: Any, source: Any, fresh: bool = False) -> None:
         refresh(target)
     if base._wants or source._wants:
         base.past, base.output_nr, base._wants = CopySlices(base, target, source), 0, True
+        if source.past is not None:
+            source.past.disown(target.storage)
         target.storage.writes += 1
         target._seen = -1  # its past is read off the base from now on
 
@@ -32,7 +34,7 @@ def own(target: Any, source: Any, fresh: bool) -> None:
     """`target` is no view: all it was is gone."""
     if source._wants:
         if fresh and source.past is not None and not source.output_nr:
-            source.past.disown(target)
+            source.past.disown(target.storage)
             target.past = source.past
         else:
             target.past = CopyBackwards(source)

@@ -25,10 +25,6 @@ class Recorded(Node):
         self.parents, self.numbers, self.extras = parents, numbers, None
         self.age = next_age()
 
-    @property
-    def saves(self) -> bool:  # type: ignore[override]
-        return self.recipe.saves
-
     def release(self) -> None:
         if self.recipe.saves:
             self.kept = None
@@ -41,12 +37,13 @@ class Recorded(Node):
             raise RuntimeError(FREED)
         facts = [grad, *self.kept]
         needed = recipe.needed(wanted) if wanted is not None else None
+        with_past = state.recording
         for fact, past in zip(recipe.opens, recipe.pasts, strict=True):
             kind = type(facts[fact])
             if (kind is tuple or kind is Packed or kind is list) and (
                 needed is None or fact in needed
             ):
-                facts[fact] = self._opened(facts[fact], past, fact, state.recording)
+                facts[fact] = self._opened(facts[fact], past, fact, with_past)
         grads = [None] * len(self.parents)
         for formula, picks, into, members in recipe.formulas:
             if wanted is not None and not any(wanted[parent] for parent, _ in members):
@@ -131,11 +128,10 @@ class Recorded(Node):
     def is_output_at(self, fact: int) -> bool:
         return self.recipe.names[fact] in self.recipe.results
 
-    def disown(self, tensor: Any) -> None:
-        """`tensor`, written in place, is about to get this node as its past."""
+    def disown(self, storage: Any) -> None:
         for kept in self.kept or ():
             if type(kept) is Packed:
-                kept.disown(tensor)
+                kept.disown(storage)
 
 
 class RecordedMany(Recorded):

@@ -71,12 +71,13 @@ class Packed:
         self.held = value if kept else None  # old elements live on where `pack` kept the tensor
         self.storage = weakref.ref(storage)
 
-    def disown(self, tensor: Any) -> None:
-        """`tensor` is about to get the owning node as its past: do not hold it any more."""
-        if self.packed is tensor:
-            self.packed = snapshot(tensor, self.held)
+    def disown(self, storage: Any) -> None:
+        """A tensor of `storage` is to get the owning node as its past: hold its elements only."""
+        packed = self.packed
+        if self.held is not None and packed.storage is storage:
+            self.packed = packed.over(Storage(self.held), packed.layout)
+            self.packed.storage.version = self.version
             self.storage = weakref.ref(self.packed.storage)
-            self.version = self.packed.storage.version
 
     def opened(self, where: Slot) -> Any:
         """What `unpack` gives, checked against what was saved; without a past."""
@@ -132,9 +133,9 @@ class Slot:
         return f"{self.node.name()}'s saved '{self.name}'"
 
 
-def snapshot(tensor: Any, value: Any = None) -> Any:
+def snapshot(tensor: Any) -> Any:
     """The tensor's elements of now, without a past and deaf to later writes."""
-    alias = tensor.over(Storage(value or tensor.storage.value), tensor.layout)
+    alias = tensor.over(Storage(tensor.storage.value), tensor.layout)
     alias.storage.version = tensor.storage.version
     return alias
 

@@ -14,6 +14,7 @@ from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node
 from wgtorch.autograd.nodes import past_of, refresh
+from wgtorch.autograd.offload import adopt
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
 
@@ -32,6 +33,7 @@ class Differentiable:
     _base: Any = None  # of a view: the tensor whose memory it looks at
     _seen = 0  # of a view: `storage.writes` when its past was worked out
     _grad: Any = None
+    is_parameter = False  # a module's own; see `is_parameter_memory`
     _hooks: OrderedDict[int, Callable] | None = None  # of a leaf
     _accumulate_hooks: OrderedDict[int, Callable] | None = None
 
@@ -193,6 +195,8 @@ class Differentiable:
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         self.storage, self.layout = data.storage, data.layout
         self._leaf = None  # a graph that knows the old data still adds to `grad`
+        if self.is_parameter:
+            adopt(self)
 
     def detach_(self) -> Any:
         """Forgets, in place, where this tensor came from. What was saved for backward stays."""
