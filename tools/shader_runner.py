@@ -1,23 +1,25 @@
 """WGSL expressions over the shader library, run on arrays through wgpu alone.
 
-What the library promises must hold without the rest of wgtorch, in modules compiled with the
-run-time checks on and off, and on every adapter; so nothing of the backend stands between.
+What the library promises must hold in modules compiled with the run-time checks on and off, and
+on every adapter; so no fusion, no pool and no queue stand between.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
+import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import wgpu
-from wgpu.backends.wgpu_native._ffi import ffi, lib
 
-FEATURES = ("shader-int64", "shader-f64")
-TYPES = {"float32": "f32", "int32": "i32", "uint32": "u32", "int64": "vec2<u32>"}
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from wgtorch.backends.webgpu import adapter, library
+from wgtorch.backends.webgpu.native import trusted_module
+
+TYPES = {"float32": "f32", "int32": "i32", "uint32": "u32", "int64": "vec2<u32>", "float64": "f64"}
 GROUP = 64
 MOST_GROUPS = 4096
 
@@ -35,41 +37,11 @@ MAIN = """
 
 
 @cache
-def library() -> ModuleType:
-    """wgtorch's reader of shaders/lib, without wgtorch around it."""
-    path = Path(__file__).parents[1] / "wgtorch/backends/webgpu/library.py"
-    spec = importlib.util.spec_from_file_location("shader_library", path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-@cache
 def gpu() -> SimpleNamespace:
-    """The one device of this process, and what it is."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
-    adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
-    features = set(FEATURES) & set(adapter.features)
-    device = adapter.request_device_sync(required_features=features)
-    return SimpleNamespace(device=device, features=features, summary=adapter.summary)
-
-
-def module(code: str, trusted: bool):
-    """A shader module; a trusted one has no run-time checks."""
-    checked = gpu().device.create_shader_module(code=code)  # reports errors
-    if not trusted:
-        return checked
-    text = code.encode()
-    kept = ffi.new("char[]", text)
-    source = ffi.new("WGPUShaderSourceWGSL *")
-    source.chain.sType = lib.WGPUSType_ShaderSourceWGSL
-    source.code.data, source.code.length = kept, len(text)
-    descriptor = ffi.new("WGPUShaderModuleDescriptor *")
-    descriptor.nextInChain = ffi.cast("WGPUChainedStruct *", source)
-    raw = lib.wgpuDeviceCreateShaderModuleTrusted(gpu().device._internal, descriptor, 0)
-    lib.wgpuShaderModuleRelease(checked._internal)
-    checked._internal = raw
-    return checked
+    """The one device of this process: what it is, what it can do, how it makes modules."""
+    device, traits = adapter.open_device()
+    makers = {True: trusted_module(device), False: device.create_shader_module}
+    return SimpleNamespace(device=device, traits=traits, module=makers)
 
 
 def kernel_text(expression: str, kinds: list[str], result: str) -> str:
@@ -81,12 +53,13 @@ def kernel_text(expression: str, kinds: list[str], result: str) -> str:
     heads.append(HEAD.format(n=len(kinds), access="read_write", name="result", kind=result))
     reads = " ".join(f"let {name} = in_{name}[i];" for name in names)
     main = MAIN.format(group=GROUP, reads=reads, expression=expression)
-    return "\n".join(heads) + "\n" + library().needed(expression) + main
+    return "\n".join(heads) + "\n" + library.needed(expression) + main
 
 
 @cache
 def pipeline(text: str, trusted: bool):
-    compute = {"module": module(text, trusted), "entry_point": "main"}
+    module = gpu().module[trusted](label="shader_runner", code=text)
+    compute = {"module": module, "entry_point": "main"}
     return gpu().device.create_compute_pipeline(layout="auto", compute=compute)
 
 

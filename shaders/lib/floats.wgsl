@@ -168,11 +168,11 @@ fn div_f32(x: f32, y: f32) -> f32 { return x / y; }
 fn reciprocal_f32(x: f32) -> f32 { return 1.0 / x; }
 
 fn hypot_f32(x: f32, y: f32) -> f32 {
-    let a = bitcast<f32>(max(magnitude(x), magnitude(y)));
-    let b = bitcast<f32>(min(magnitude(x), magnitude(y)));
-    let ratio = select(b / a, 0.0, magnitude(a) == 0u);
-    let result = a * sqrt(1.0 + ratio * ratio);
-    return select(result, float_of(0x7f800000u), is_inf_f32(x) || is_inf_f32(y));
+    let more = max(magnitude(x), magnitude(y));
+    let ratio = quotient_of_magnitudes(min(magnitude(x), magnitude(y)), more);
+    let result = bitcast<f32>(more) * sqrt(1.0 + ratio * ratio);
+    let checked = select(result, float_of(0x7fc00000u), is_nan_f32(x) || is_nan_f32(y));
+    return select(checked, float_of(0x7f800000u), is_inf_f32(x) || is_inf_f32(y));
 }
 
 // As x86: what does not fit, and NaN, becomes the smallest integer.

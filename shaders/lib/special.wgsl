@@ -15,7 +15,8 @@ fn erf_f32(x: f32) -> f32 {
     let q = 0.0003124601 + a * (1.1272023 + a * (0.6379651 + a * (0.10325606
         + a * (-0.021906378 + a * (0.0029639748 + a * -0.00018796803)))));
     let far = copysign_f32(1.0 - exp_parts(-q, 0.0, 0), x);
-    return select(select(far, erf_near(x), abs(x) < 1.0), x, is_nan_f32(x));
+    let near = select(erf_near(x), x * 1.1283792, a < 1.0e-30);  // whose parts are subnormal
+    return select(select(far, near, abs(x) < 1.0), x, is_nan_f32(x));
 }
 
 // e^(a^2) * erfc(a) for a >= 0

@@ -142,14 +142,21 @@ fn atan_f32(x: f32) -> f32 {
     return select(result, x, is_nan_f32(x) || magnitude(x) < 0x39000000u);
 }
 
+// The quotient of two floats given by their bits, the larger below; an adapter may only be able to
+// divide by what has a normal reciprocal, and may not see subnormals at all.
+fn quotient_of_magnitudes(less: u32, more: u32) -> f32 {
+    if (more < 0x800000u) { return f32(less) / f32(max(more, 1u)); }
+    let factor = select(select(1.0, 4294967296.0, more < 0x20000000u), 2.3283064e-10,
+        more > 0x60000000u);
+    return (bitcast<f32>(less) * factor) / (bitcast<f32>(more) * factor);
+}
+
 fn atan2_f32(y: f32, x: f32) -> f32 {
     let ax = magnitude(x);
     let ay = magnitude(y);
     let more = max(ax, ay);
     let less = min(ax, ay);
-    // an adapter may divide only by what has a normal reciprocal
-    let factor = select(select(1.0, 4294967296.0, more < 0x20000000u), 2.3283064e-10, more > 0x60000000u);
-    let quotient = (bitcast<f32>(less) * factor) / (bitcast<f32>(more) * factor);
+    let quotient = quotient_of_magnitudes(less, more);
     let both = less == more;  // two infinities, or two zeros
     let angle = atan_near_zero(select(quotient, select(1.0, 0.0, more == 0u), both));
     let acute = select(angle, 1.5707964 - angle, ay > ax);
