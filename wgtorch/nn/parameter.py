@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor, empty
-from wgtorch.autograd.graph import adopt
 from wgtorch.autograd.offload import adopt
 
 
