@@ -9,7 +9,7 @@ import numpy as np
 from wgtorch.layout import wrap_dim
 from wgtorch.lazy import Lazy
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.arithmetic import unsupported, whole
+from wgtorch.ops.arguments import as_element, floats_only, unsupported
 from wgtorch.ops.samples import apart, normal, options, unary, wide
 
 special = Lazy("scipy.special")
@@ -20,10 +20,6 @@ def logistic(x):
     """1 / (1 + e^-x), without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, e) / (1 + e)
-
-
-def floats_only(kernel: str) -> dict[str, str]:
-    return unsupported(kernel, "bool", "integer")
 
 
 # Rectifiers
@@ -143,9 +139,10 @@ def checked_bounds(door):
     def call(input, min_val=-1.0, max_val=1.0):
         if min_val > max_val:
             raise ValueError("min_val cannot be greater than max_val")
-        if input.dtype.kind == "u" and min_val < 0:
+        dtype = input.dtype
+        if dtype.kind == "u" and min_val < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-        return door(input, whole(input, min_val), whole(input, max_val))
+        return door(input, as_element(min_val, dtype), as_element(max_val, dtype))
 
     return call
 
@@ -204,7 +201,9 @@ def hardswish(input):
 
 
 def whole_threshold(door):
-    return lambda input, threshold, value: door(input, whole(input, threshold), whole(input, value))
+    return lambda input, threshold, value: door(
+        input, as_element(threshold, input.dtype), as_element(value, input.dtype)
+    )
 
 
 @elementwise(

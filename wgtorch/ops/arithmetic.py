@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from wgtorch.dtype import bool_, int64, of_number
+from wgtorch.dtype import bool_, int64
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.samples import apart, binary, distant, nonzero, normal, unary
+from wgtorch.ops.arguments import (
+    alike,
+    category,
+    floats_only,
+    nothing,
+    nothing_for_other,
+    unsupported,
+)  # fmt: skip
+from wgtorch.ops.samples import binary, distant, normal, unary
 from wgtorch.storage import View
 
 NO_BOOL = {
@@ -19,31 +25,6 @@ NOT_NEGATIVE = {
     "bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to"
     " invert a mask, use the `~` or `logical_not()` operator instead."
 }
-
-
-def unsupported(kernel: str, *categories: str) -> dict[str, str]:
-    """What PyTorch says where a kernel lacks a category of dtypes."""
-    text = f"\"{kernel}\" not implemented for '{{dtype}}'"
-    return dict.fromkeys(categories, text)
-
-
-def nothing(grad, input_shape):
-    """The gradient of what is constant almost everywhere."""
-    return grad.new_zeros(input_shape)
-
-
-def nothing_for_other(grad, other_shape):
-    return grad.new_zeros(other_shape)
-
-
-def category(operand: Any) -> int:
-    """0 bool, 1 integer, 2 float."""
-    return (operand.dtype if isinstance(operand, View) else of_number(type(operand))).category
-
-
-def whole(input: Any, number: Any) -> Any:
-    """A number as an operand of an op that computes in the dtype of `input`."""
-    return int(number) if category(input) == 1 and not isinstance(number, View) else number
 
 
 # Sums
@@ -154,6 +135,15 @@ def square(input):
     return input * input
 
 
+def whole_for_integers(door):
+    def call(input, tensor1, tensor2, *, value=1):
+        if type(value) is float and max(map(category, (input, tensor1, tensor2))) < 2:
+            value = int(value)
+        return door(input, tensor1, tensor2, value=value)
+
+    return call
+
+
 @elementwise(
     "input + value * tensor1 * tensor2",
     vjp={
@@ -166,6 +156,7 @@ def square(input):
         ((normal(rng, 3, 1), normal(rng, 5), normal(rng, 1, 5)), {}),
     ],
     refuses=unsupported("addcmul_cpu_out", "bool"),
+    gate=whole_for_integers,
 )
 def addcmul(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 * tensor2"
@@ -183,204 +174,13 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
         ((normal(rng, 3, 5), normal(rng, 3, 5), normal(rng, 3, 5)), {}),
         ((normal(rng, 3, 1), normal(rng, 5), 0.3), {}),
     ],
-    refuses=unsupported("lerp_kernel_scalar", "bool", "integer"),
+    refuses=floats_only("lerp_kernel_scalar"),
     gate=lambda door: lambda input, end, weight: door(input, *alike(input, end=end, weight=weight)),
 )
 def lerp(input, end, weight):
     "Linear interpolation from input (weight 0) to end (weight 1)"
     near = input + weight * (end - input)
     return np.where(np.abs(weight) < 0.5, near, end - (end - input) * (1 - weight))
-
-
-C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
-           "int32": "int", "int64": "long int", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}  # fmt: skip
-
-
-def alike(input, **others):
-    """The others, which must have the dtype of `input` if they are tensors."""
-    for name, other in others.items():
-        if isinstance(other, View) and other.dtype is not input.dtype:
-            raise RuntimeError(
-                f"expected dtype {C_NAMES[input.dtype.name]} for `{name}` but got dtype"
-                f" {C_NAMES[other.dtype.name]}"
-            )
-    return others.values()
-
-
-# Quotients
-
-
-def with_rounding_mode(door):
-    """`div` whose quotient may be rounded."""
-
-    def call(input, other, *, rounding_mode=None):
-        if rounding_mode is None:
-            return door(input, other)
-        if rounding_mode not in ("trunc", "floor"):
-            raise RuntimeError(
-                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found"
-                f" '{rounding_mode}'"
-            )
-        if not isinstance(input, View):
-            input = other.new_full((), input, dtype=of_number(type(input)))
-        return input.floor_divide(other) if rounding_mode == "floor" else input._div_trunc(other)
-
-    return call
-
-
-@elementwise(
-    "div(input, other)",
-    vjp={
-        "input": lambda grad, other: grad / other,
-        "other": lambda grad, input, other: -grad * (input / other / other),
-    },
-    samples=binary(normal, distant),
-    result="float",
-    front=with_rounding_mode,
-    operator="truediv",
-    aliases=("divide", "true_divide"),
-)
-def div(input, other):
-    "input / other; integers are divided as floats unless a rounding_mode says otherwise"
-    return np.true_divide(input, other)
-
-
-def check_divisor(other):
-    """PyTorch's complaint of the cpu; a GPU answers 0."""
-    if other.dtype.kind in "iu" and not np.all(other):
-        raise RuntimeError("ZeroDivisionError")
-
-
-@elementwise(
-    "floor_div(input, other)",
-    vjp={"input": nothing, "other": nothing_for_other},
-    samples=binary(apart, distant),
-    refuses=unsupported("div_floor_cpu", "bool"),
-    operator="floordiv",
-)
-def floor_divide(input, other):
-    "input / other, rounded down"
-    check_divisor(other)
-    return np.floor_divide(input, other)
-
-
-@elementwise(
-    "trunc_div(input, other)",
-    vjp={"input": nothing, "other": nothing_for_other},
-    samples=binary(apart, distant),
-    refuses=unsupported("div_trunc_cpu", "bool"),
-)
-def _div_trunc(input, other):
-    "input / other, rounded towards zero"
-    check_divisor(other)
-    if input.dtype.kind == "f":
-        return np.trunc(input / other)
-    quotient = np.floor_divide(input, other)
-    return quotient + ((quotient < 0) & (np.remainder(input, other) != 0))
-
-
-@elementwise(
-    "floor_mod(input, other)",
-    vjp={
-        "input": lambda grad: grad,
-        "other": lambda grad, input, other: -grad * input.floor_divide(other),
-    },
-    samples=binary(apart, distant),
-    refuses=unsupported("remainder_cpu", "bool"),
-    operator="mod",
-)
-def remainder(input, other):
-    "What input / other rounded down leaves; it has the sign of other"
-    check_divisor(other)
-    rest = np.fmod(input, other)
-    other_side = (rest != 0) & ((rest < 0) != (other < 0))
-    return np.where(other_side, rest + other, rest)
-
-
-@elementwise(
-    "fmod(input, other)",
-    vjp={
-        "input": lambda grad: grad,
-        "other": lambda grad, input, other: -grad * input._div_trunc(other),
-    },
-    samples=binary(apart, distant),
-    refuses=unsupported("fmod_cpu", "bool"),
-)
-def fmod(input, other):
-    "What input / other rounded towards zero leaves; it has the sign of input"
-    check_divisor(other)
-    return np.fmod(input, other)
-
-
-@elementwise(
-    "reciprocal(input)",
-    vjp={"input": lambda grad, result: -grad * (result * result)},
-    samples=unary(distant),
-    result="float",
-)
-def reciprocal(input):
-    "1 / input"
-    return np.reciprocal(input)
-
-
-def only_floats(door):
-    def call(input, tensor1, tensor2, *, value=1):
-        if category(tensor1) < 2 and category(tensor2) < 2:
-            raise RuntimeError(
-                "Integer division with addcdiv is no longer supported, and in a future  release"
-                " addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv"
-                " behavior can be implemented as (input + value * torch.trunc(tensor1 /"
-                " tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 /"
-                " tensor2) for float inputs. The future addcdiv behavior is just the latter"
-                " implementation: (input + value * tensor1 / tensor2), for all dtypes."
-            )
-        return door(input, tensor1, tensor2, value=value)
-
-    return call
-
-
-@elementwise(
-    "input + div(value * tensor1, tensor2)",
-    vjp={
-        "input": lambda grad: grad,
-        "tensor1": lambda grad, tensor2, value: grad * (value / tensor2),
-        "tensor2": lambda grad, tensor1, tensor2, value: (
-            -grad * (tensor1 * value / (tensor2 * tensor2))
-        ),
-    },
-    samples=lambda rng: [
-        ((normal(rng, 3, 5), normal(rng, 3, 5), distant(rng, 3, 5)), {"value": 0.5}),
-        ((normal(rng, 3, 1), normal(rng, 5), distant(rng, 1, 5)), {}),
-    ],
-    gate=only_floats,
-)
-def addcdiv(input, tensor1, tensor2, *, value: float = 1):
-    "input + value * tensor1 / tensor2"
-    return input + input.dtype.type(value) * tensor1 / tensor2
-
-
-# Common divisors
-
-
-@elementwise(
-    "gcd(input, other)",
-    samples=binary(nonzero),
-    refuses=unsupported("gcd_cpu", "bool", "float"),
-)
-def gcd(input, other):
-    "The greatest common divisor"
-    return np.gcd(input, other)
-
-
-@elementwise(
-    "lcm(input, other)",
-    samples=binary(nonzero),
-    refuses=unsupported("lcm_cpu", "bool", "float"),
-)
-def lcm(input, other):
-    "The least common multiple"
-    return np.lcm(input, other)
 
 
 # Signs and sizes
@@ -439,7 +239,7 @@ def copysign(input, other):
         "other": lambda grad, other, result: grad * (other / result),
     },
     samples=binary(distant),
-    refuses=unsupported("hypot_cpu", "bool", "integer"),
+    refuses=floats_only("hypot_cpu"),
 )
 def hypot(input, other):
     "sqrt(input ** 2 + other ** 2), without overflow on the way"

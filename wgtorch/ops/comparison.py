@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.op import composite, elementwise
+from wgtorch.ops.arguments import required
 from wgtorch.ops.samples import apart, binary, integers, normal, unary
-from wgtorch.storage import View
 
 # Which is larger. NaN is not equal to anything and neither above nor below.
 
@@ -104,7 +104,7 @@ def isneginf(input):
                                 ((normal(rng, 4),) * 2, {})])  # fmt: skip
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     "Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves only"
-    check_tensors("isclose", input, other)
+    required("isclose", input=input, other=other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
     for name, value in (("rtol", rtol), ("atol", atol)):
@@ -132,14 +132,5 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
                                 ((normal(rng, 4),) * 2, {})])  # fmt: skip
 def equal(input, other):
     "Whether shapes and all elements are equal; a Python bool"
-    check_tensors("equal", input, other)
+    required("equal", input=input, other=other)
     return input.shape == other.shape and bool((input == other).all())
-
-
-def check_tensors(name: str, input, other) -> None:
-    for place, (said, value) in enumerate((("input", input), ("other", other)), 1):
-        if not isinstance(value, View):
-            raise TypeError(
-                f"{name}(): argument '{said}' (position {place}) must be Tensor, not"
-                f" {type(value).__name__}"
-            )

@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtorch.dtype import float64
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.arithmetic import category, unsupported
+from wgtorch.ops.arguments import category, floats_only, unsupported
 from wgtorch.ops.samples import binary, distant, inside, normal, positive, unary
 from wgtorch.storage import View
 
@@ -192,7 +192,7 @@ def log1p(input):
         "other": lambda grad, input, other: grad * (other - input).sigmoid(),
     },
     samples=binary(),
-    refuses=unsupported("logaddexp_cpu", "bool", "integer"),
+    refuses=floats_only("logaddexp_cpu"),
     inplace=False,
 )
 def logaddexp(input, other):
@@ -207,7 +207,7 @@ def logaddexp(input, other):
         "other": lambda grad, input, other: grad * ((other - input) * LN2).sigmoid(),
     },
     samples=binary(),
-    refuses=unsupported("logaddexp2_cpu", "bool", "integer"),
+    refuses=floats_only("logaddexp2_cpu"),
     inplace=False,
 )
 def logaddexp2(input, other):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.op import Condition, elementwise
-from wgtorch.ops.arithmetic import unsupported
+from wgtorch.ops.arguments import unsupported
 from wgtorch.ops.samples import binary, bools, integers, unary
 
 # Truth: any element that is not zero counts as true

@@ -6,7 +6,7 @@ import numpy as np
 
 from wgtorch.dtype import DType
 from wgtorch.op import elementwise
-from wgtorch.ops.arithmetic import nothing, unsupported
+from wgtorch.ops.arguments import nothing, unsupported
 from wgtorch.ops.samples import apart, unary
 
 

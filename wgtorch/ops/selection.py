@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
-from wgtorch.dtype import DType, bool_, uint8
+from wgtorch.dtype import bool_, uint8
 from wgtorch.op import Condition, Other, elementwise
-from wgtorch.ops.arithmetic import C_NAMES, category, unsupported
+from wgtorch.ops.arguments import C_NAMES, as_element, floats_only, held, unsupported
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
 
@@ -74,13 +72,6 @@ def masked(door):
         return door(input, mask, value)
 
     return call
-
-
-def as_element(number: Any, dtype: DType) -> Any:
-    """A Python number as an element of such a tensor."""
-    if dtype.category == 2 or not isinstance(number, bool | int | float):
-        return number
-    return int(number) if dtype.category else bool(number)
 
 
 @elementwise(
@@ -203,15 +194,8 @@ def clamp_max(input, max):
 
 
 def bound(input, number):
-    """A number as a bound; those that the dtype of `input` cannot hold are refused."""
-    if not isinstance(number, int) or category(input) != 1:
-        return number
-    bits = 8 * input.dtype.itemsize
-    low, high = (-(1 << bits - 1), 1 << bits - 1) if input.dtype.is_signed else (0, 1 << bits)
-    if not low <= number < high:
-        kind = input.dtype.name
-        raise RuntimeError(f"value cannot be converted to type {kind}_t without overflow")
-    return number
+    """A number as a bound: a whole one must fit the dtype."""
+    return held(number, input.dtype) if isinstance(number, int) else number
 
 
 def with_either_bound(door):
@@ -272,7 +256,7 @@ def with_limits(door):
     " is_nan(input))",
     vjp={"input": lambda grad, input: grad.where(input.isfinite(), 0)},
     samples=unary(),
-    refuses=unsupported("nan_to_num", "bool", "integer"),
+    refuses=floats_only("nan_to_num"),
     front=with_limits,
 )
 def nan_to_num(input, nan: float = 0.0, posinf: float = 0.0, neginf: float = 0.0):

@@ -1,0 +1,75 @@
+"""Arguments: what ops ask of the tensors and numbers they are given, and say when it is not so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtorch.dtype import DType, of_number
+from wgtorch.storage import View
+
+C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+           "int32": "int", "int64": "long int", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}  # fmt: skip
+
+
+def unsupported(kernel: str, *categories: str) -> dict[str, str]:
+    """What PyTorch says where a kernel lacks a category of dtypes."""
+    return dict.fromkeys(categories, f"\"{kernel}\" not implemented for '{{dtype}}'")
+
+
+def floats_only(kernel: str) -> dict[str, str]:
+    return unsupported(kernel, "bool", "integer")
+
+
+def category(operand: Any) -> int:
+    """0 bool, 1 integer, 2 float."""
+    return (operand.dtype if isinstance(operand, View) else of_number(type(operand))).category
+
+
+def as_element(number: Any, dtype: DType) -> Any:
+    """A Python number as an element of such a tensor."""
+    if dtype.category == 2 or not isinstance(number, bool | int | float):
+        return number
+    return held(int(number), dtype) if dtype.category else bool(number)
+
+
+def held(number: Any, dtype: DType) -> Any:
+    """The number, which an integer dtype must be able to hold."""
+    if dtype.category == 1 and isinstance(number, int):
+        bits = 8 * dtype.itemsize
+        low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.is_signed else (0, 1 << bits)
+        if not low <= number < high:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    return number
+
+
+def alike(input: Any, **others: Any) -> Any:
+    """The others, which must have the dtype of `input` if they are tensors."""
+    for name, other in others.items():
+        if isinstance(other, View) and other.dtype is not input.dtype:
+            raise RuntimeError(
+                f"expected dtype {C_NAMES[input.dtype.name]} for `{name}` but got dtype"
+                f" {C_NAMES[other.dtype.name]}"
+            )
+    return others.values()
+
+
+def required(op: str, **tensors: Any) -> None:
+    """Complains of the first that is not a tensor."""
+    for place, (name, value) in enumerate(tensors.items(), 1):
+        if not isinstance(value, View):
+            raise TypeError(
+                f"{op}(): argument '{name}' (position {place}) must be Tensor, not"
+                f" {type(value).__name__}"
+            )
+
+
+# Gradients of what is constant almost everywhere
+
+
+def nothing(grad: Any, input_shape: Any) -> Any:
+    return grad.new_zeros(input_shape)
+
+
+def nothing_for_other(grad: Any, other_shape: Any) -> Any:
+    return grad.new_zeros(other_shape)

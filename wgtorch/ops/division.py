@@ -1,0 +1,183 @@
+"""Quotients, what they leave, and common divisors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wgtorch.dtype import of_number
+from wgtorch.op import elementwise
+from wgtorch.ops.arguments import category, nothing, nothing_for_other, unsupported
+from wgtorch.ops.samples import apart, binary, distant, nonzero, normal, unary
+from wgtorch.storage import View
+
+
+def with_rounding_mode(door):
+    """`div` whose quotient may be rounded."""
+
+    def call(input, other, *, rounding_mode=None):
+        if rounding_mode is None:
+            return door(input, other)
+        if rounding_mode not in ("trunc", "floor"):
+            raise RuntimeError(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found"
+                f" '{rounding_mode}'"
+            )
+        if not isinstance(input, View):
+            input = other.new_full((), input, dtype=of_number(type(input)))
+        return input.floor_divide(other) if rounding_mode == "floor" else input._div_trunc(other)
+
+    return call
+
+
+@elementwise(
+    "div(input, other)",
+    vjp={
+        "input": lambda grad, other: grad / other,
+        "other": lambda grad, input, other: -grad * (input / other / other),
+    },
+    samples=binary(normal, distant),
+    result="float",
+    front=with_rounding_mode,
+    operator="truediv",
+    aliases=("divide", "true_divide"),
+)
+def div(input, other):
+    "input / other; integers are divided as floats unless a rounding_mode says otherwise"
+    return np.true_divide(input, other)
+
+
+def check_divisor(other):
+    """PyTorch's complaint of the cpu; a GPU answers 0."""
+    if other.dtype.kind in "iu" and not np.all(other):
+        raise RuntimeError("ZeroDivisionError")
+
+
+@elementwise(
+    "floor_div(input, other)",
+    vjp={"input": nothing, "other": nothing_for_other},
+    samples=binary(apart, distant),
+    refuses=unsupported("div_floor_cpu", "bool"),
+    operator="floordiv",
+)
+def floor_divide(input, other):
+    "input / other, rounded down"
+    check_divisor(other)
+    return np.floor_divide(input, other)
+
+
+@elementwise(
+    "trunc_div(input, other)",
+    vjp={"input": nothing, "other": nothing_for_other},
+    samples=binary(apart, distant),
+    refuses=unsupported("div_trunc_cpu", "bool"),
+)
+def _div_trunc(input, other):
+    "input / other, rounded towards zero"
+    check_divisor(other)
+    if input.dtype.kind == "f":
+        return np.trunc(input / other)
+    quotient = np.floor_divide(input, other)
+    return quotient + ((quotient < 0) & (np.remainder(input, other) != 0))
+
+
+@elementwise(
+    "floor_mod(input, other)",
+    vjp={
+        "input": lambda grad: grad,
+        "other": lambda grad, input, other: -grad * input.floor_divide(other),
+    },
+    samples=binary(apart, distant),
+    refuses=unsupported("remainder_cpu", "bool"),
+    operator="mod",
+)
+def remainder(input, other):
+    "What input / other rounded down leaves; it has the sign of other"
+    check_divisor(other)
+    rest = np.fmod(input, other)
+    other_side = (rest != 0) & ((rest < 0) != (other < 0))
+    return np.where(other_side, rest + other, rest)
+
+
+@elementwise(
+    "fmod(input, other)",
+    vjp={
+        "input": lambda grad: grad,
+        "other": lambda grad, input, other: -grad * input._div_trunc(other),
+    },
+    samples=binary(apart, distant),
+    refuses=unsupported("fmod_cpu", "bool"),
+)
+def fmod(input, other):
+    "What input / other rounded towards zero leaves; it has the sign of input"
+    check_divisor(other)
+    return np.fmod(input, other)
+
+
+@elementwise(
+    "reciprocal(input)",
+    vjp={"input": lambda grad, result: -grad * (result * result)},
+    samples=unary(distant),
+    result="float",
+)
+def reciprocal(input):
+    "1 / input"
+    return np.reciprocal(input)
+
+
+def only_floats(door):
+    def call(input, tensor1, tensor2, *, value=1):
+        if category(tensor1) < 2 and category(tensor2) < 2:
+            raise RuntimeError(
+                "Integer division with addcdiv is no longer supported, and in a future  release"
+                " addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv"
+                " behavior can be implemented as (input + value * torch.trunc(tensor1 /"
+                " tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 /"
+                " tensor2) for float inputs. The future addcdiv behavior is just the latter"
+                " implementation: (input + value * tensor1 / tensor2), for all dtypes."
+            )
+        return door(input, tensor1, tensor2, value=value)
+
+    return call
+
+
+@elementwise(
+    "input + div(value * tensor1, tensor2)",
+    vjp={
+        "input": lambda grad: grad,
+        "tensor1": lambda grad, tensor2, value: grad * (value / tensor2),
+        "tensor2": lambda grad, tensor1, tensor2, value: (
+            -grad * (tensor1 * value / (tensor2 * tensor2))
+        ),
+    },
+    samples=lambda rng: [
+        ((normal(rng, 3, 5), normal(rng, 3, 5), distant(rng, 3, 5)), {"value": 0.5}),
+        ((normal(rng, 3, 1), normal(rng, 5), distant(rng, 1, 5)), {}),
+    ],
+    gate=only_floats,
+)
+def addcdiv(input, tensor1, tensor2, *, value: float = 1):
+    "input + value * tensor1 / tensor2"
+    return input + input.dtype.type(value) * tensor1 / tensor2
+
+
+# Common divisors
+
+
+@elementwise(
+    "gcd(input, other)",
+    samples=binary(nonzero),
+    refuses=unsupported("gcd_cpu", "bool", "float"),
+)
+def gcd(input, other):
+    "The greatest common divisor"
+    return np.gcd(input, other)
+
+
+@elementwise(
+    "lcm(input, other)",
+    samples=binary(nonzero),
+    refuses=unsupported("lcm_cpu", "bool", "float"),
+)
+def lcm(input, other):
+    "The least common multiple"
+    return np.lcm(input, other)
