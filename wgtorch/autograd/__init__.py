@@ -10,6 +10,7 @@ from wgtorch.autograd.anomaly_mode import (
 )
 from wgtorch.autograd.function import Function, FunctionCtx
 from wgtorch.autograd.grad_mode import set_multithreading_enabled
+from wgtorch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from wgtorch.autograd.gradients import backward, grad
 from wgtorch.autograd.graph import (
     GradientEdge,
@@ -39,6 +40,7 @@ from wgtorch.autograd.saved_tensor import SavedTensor
 __all__ = [
     "Function",
     "FunctionCtx",
+    "GradcheckError",
     "GradientEdge",
     "Node",
     "PackHook",
@@ -55,6 +57,8 @@ __all__ = [
     "get_gradient_edge",
     "grad",
     "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "increment_version",
     "inference_mode",

@@ -71,3 +71,17 @@ class running_hook:
     def __exit__(self, *exception: object) -> None:
         state.recording, state.in_hook = self.before
         wake()
+
+
+class awake:
+    """Within a hook: hooks count again, as outside of one."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before, state.in_hook = state.in_hook, False
+        wake()
+
+    def __exit__(self, *exception: object) -> None:
+        state.in_hook = self.before
+        wake()

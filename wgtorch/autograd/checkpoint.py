@@ -1,0 +1,257 @@
+"""Checkpointing: a function saves nothing for backward but its inputs, and runs again instead.
+
+It is a pair of saved-tensor hooks. `pack` leaves a Held place; the first `unpack` in a backward
+runs the function again under hooks that catch what it saves, in the same order as before.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from typing import Any
+
+from wgtorch.autograd.hook_stack import Pair, awake, pop, push
+from wgtorch.autograd.mode import enable_grad, state
+from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
+from wgtorch.storage import View
+
+DRAWS: list[Any] = []  # generators (get_state, set_state) that are set back to repeat a run
+
+
+class CheckpointError(RuntimeError):
+    """A function did not save in its second run what it saved in the first."""
+
+
+class _Enough(Exception):
+    """The second run has saved all that is needed."""
+
+
+class Held:
+    """What is stored for a tensor: its place among those the function saved."""
+
+    __slots__ = ("__weakref__", "frame", "place")
+
+    def __init__(self, frame: Frame, place: int):
+        self.frame, self.place = frame, place
+
+
+class Frame:
+    """One call of a checkpointed function: its inputs, and what its run saved."""
+
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, options: Options):
+        self.function, self.kwargs, self.options = function, kwargs, options
+        self.args = [Input(a) if isinstance(a, View) else a for a in args]
+        self.draws = [g.get_state() for g in DRAWS] if options.preserve_rng_state else []
+        self.facts: list[tuple] = []  # shape, dtype, device of each saved tensor
+        self.held: list[weakref.ref[Held]] = []
+        self.again: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
+
+    def pack(self, tensor: Any) -> Held:
+        held = Held(self, len(self.facts))
+        self.facts.append(facts_of(tensor))
+        self.held.append(weakref.ref(held))
+        return held
+
+    def unpack(self, held: Held) -> Any:
+        task = state.task
+        values = self.again.get(task) if task is not None else None
+        if values is None or held.place not in values:
+            values = self.run_again()
+            if task is not None:
+                self.again[task] = values
+        return values.pop(held.place)
+
+    def run_again(self) -> dict[int, Any]:
+        """What the function saves, by place; only what somebody still holds."""
+        values: dict[int, Any] = {}
+        saved: list[tuple] = []
+
+        def catch(tensor: Any) -> Any:
+            place = len(saved)
+            saved.append(facts_of(tensor))
+            if place < len(self.held) and self.held[place]() is not None:
+                values[place] = tensor.detach()
+            if self.options.early_stop and len(saved) == len(self.facts):
+                raise _Enough
+            return values.get(place)
+
+        args = [a.opened() if isinstance(a, Input) else a for a in self.args]
+        with ExitStack() as stack:
+            stack.enter_context(awake())
+            stack.enter_context(drawing_from(self.draws))
+            stack.enter_context(enable_grad())
+            stack.enter_context(self.options.contexts()[1])
+            stack.enter_context(entered(Pair(catch, lambda packed: packed, self)))
+            with suppress(_Enough):
+                self.function(*args, **self.kwargs)
+        self.compare(saved)
+        return values
+
+    def compare(self, saved: list[tuple]) -> None:
+        if len(saved) != len(self.facts):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the"
+                " original forward and recomputation.\nNumber of tensors saved during forward:"
+                f" {len(self.facts)}.\nNumber of tensors saved during recomputation: {len(saved)}."
+            )
+        pairs = list(zip(self.facts, saved, strict=True))
+        different = [i for i, (a, b) in enumerate(pairs) if a != b]
+        if different and self.options.determinism_check == "default":
+            lines = [
+                f"tensor at position {i}:\nsaved metadata: {described(pairs[i][0])}\n"
+                f"recomputed metadata: {described(pairs[i][1])}"
+                for i in different
+            ]
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have"
+                " different metadata than during the forward pass.\n" + "\n".join(lines)
+            )
+
+
+class Input:
+    """A tensor argument, saved like any tensor: the hooks that are active see it."""
+
+    __slots__ = ("kept", "wants")
+
+    def __init__(self, tensor: Any):
+        self.wants, self.kept = tensor.requires_grad, keep(tensor, state.hooks)
+
+    def opened(self) -> Any:
+        kept = self.kept
+        tensor = kept.opened(Slot(self, "input")) if type(kept) is Packed else unrooted(kept)
+        return tensor.detach().requires_grad_(self.wants)
+
+    def name(self) -> str:
+        return "checkpoint"
+
+
+class Options:
+    """How to checkpoint."""
+
+    def __init__(
+        self,
+        preserve_rng_state: bool,
+        context_fn: Callable | None,
+        determinism_check: str,
+        early_stop: bool,
+    ):
+        if determinism_check not in ("default", "none"):
+            raise ValueError(
+                "determinism_check should be one of ('default', 'none') but got"
+                f" '{determinism_check}'"
+            )
+        self.preserve_rng_state = preserve_rng_state
+        self.context_fn = context_fn
+        self.determinism_check = determinism_check
+        self.early_stop = early_stop if _forced is None else _forced
+
+    def contexts(self) -> tuple[AbstractContextManager, AbstractContextManager]:
+        return (nullcontext(), nullcontext()) if self.context_fn is None else self.context_fn()
+
+
+def facts_of(tensor: Any) -> tuple:
+    value = tensor.storage.value
+    return tensor.layout.shape, value.dtype, value.device
+
+
+def described(facts: tuple) -> str:
+    shape, dtype, device = facts
+    return f"{{'shape': {list(shape)}, 'dtype': {dtype}, 'device': {device}}}"
+
+
+@contextmanager
+def entered(pair: Pair) -> Iterator[None]:
+    push(pair)
+    try:
+        yield
+    finally:
+        pop(pair.owner)
+
+
+@contextmanager
+def drawing_from(states: Sequence[Any]) -> Iterator[None]:
+    """Random numbers as at the time of `states`, and afterwards as if nothing had been drawn."""
+    if not states:
+        yield
+        return
+    before = [g.get_state() for g in DRAWS]
+    try:
+        for generator, then in zip(DRAWS, states, strict=False):
+            generator.set_state(then)
+        yield
+    finally:
+        for generator, now in zip(DRAWS, before, strict=True):
+            generator.set_state(now)
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple] | None = None,
+    determinism_check: str = "default",
+    early_stop: bool = True,
+    debug: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, which runs again in backward instead of saving tensors.
+
+    It must save the same tensors again; what it draws from the random generators is repeated
+    (`preserve_rng_state`). `early_stop` ends the second run with the last tensor that is needed.
+    `context_fn` gives two contexts, for the first run and the second. `use_reentrant` and `debug`
+    are accepted; there is one implementation.
+    """
+    del use_reentrant, debug
+    options = Options(preserve_rng_state, context_fn, determinism_check, early_stop)
+    if not state.recording:
+        return function(*args, **kwargs)
+    frame = Frame(function, args, kwargs, options)
+    with options.contexts()[0], entered(Pair(frame.pack, unpack, frame.held)):
+        return function(*args, **kwargs)
+
+
+def unpack(held: Held) -> Any:
+    return held.frame.unpack(held)
+
+
+_forced: bool | None = None
+
+
+class set_checkpoint_early_stop:
+    """In the `with` block, checkpoints stop early or do not, whatever they were asked."""
+
+    def __init__(self, enable: bool):
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        global _forced
+        self.before, _forced = _forced, self.enable
+
+    def __exit__(self, *exception: object) -> None:
+        global _forced
+        _forced = self.before
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """A sequence of functions (or a Sequential) in segments, all but the last checkpointed."""
+    del use_reentrant
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(steps) // segments
+
+    def run(start: int, end: int) -> Callable:
+        def forward(x: Any) -> Any:
+            for step in steps[start:end]:
+                x = step(x)
+            return x
+
+        return forward
+
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(run(start, end), input, **kwargs)
+    return run(end, len(steps))(input)
