@@ -1,4 +1,4 @@
-"""The integer functions of shaders/lib against Python's own: 32 bits, 64 native, 64 of two words."""
+"""The integer functions of shaders/lib against Python's: 32 bits, 64 native, 64 of two words."""
 
 from __future__ import annotations
 
