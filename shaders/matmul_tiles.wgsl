@@ -1,0 +1,184 @@
+// result[b] = x[b] @ y[b], one TILE_M x TILE_N block per workgroup, through workgroup memory.
+//
+// Each thread computes GROUPS_M x GROUPS_N blocks of 4 x 4, THREADS_M and THREADS_N of them apart;
+// threads that run together stand LANES_M x LANES_N. With AHEAD, a thread holds the next tiles in
+// registers while it works on these; with two STAGES, one half of the workgroup memory is written
+// while the other is read.
+//
+// launch: m n k batches parts k_part tiles
+// expects: THREADS_M THREADS_N LANES_M LANES_N GROUPS_M GROUPS_N TILE_K STAGES AHEAD;
+//          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep
+
+const THREADS = THREADS_M * THREADS_N;
+const TILE_M = THREADS_M * GROUPS_M * 4u;
+const TILE_N = THREADS_N * GROUPS_N * 4u;
+const X_LINE = TILE_M / 4u + 1u;  // one quad of padding: rows of k start in different banks
+const Y_LINE = TILE_N / 4u + select(0u, 1u, Y_ALONG_K);
+const X_LOADS = TILE_M * TILE_K / 4u / THREADS;
+const Y_LOADS = TILE_N * TILE_K / 4u / THREADS;
+const QUADS_K = TILE_K / 4u;
+const BAND = 8u;  // rows of tiles that are walked together: what they read stays in the cache
+
+var<workgroup> x_tile: array<vec4f, STAGES * TILE_K * X_LINE>;
+var<workgroup> y_tile: array<vec4f, STAGES * TILE_K * Y_LINE>;
+
+alias Totals = array<vec4f, GROUPS_M * GROUPS_N * 4u>;
+alias X_From = array<X_PLACE, X_LOADS>;
+alias Y_From = array<Y_PLACE, Y_LOADS>;
+alias X_Next = array<vec4f, X_LOADS>;
+alias Y_Next = array<vec4f, Y_LOADS>;
+
+// Where quad number `at` of a tile lies: (row or column, k).
+fn in_x(at: u32) -> vec2u {
+    if X_ALONG_K { return vec2u(at / QUADS_K, at % QUADS_K * 4u); }
+    return vec2u(at % (TILE_M / 4u) * 4u, at / (TILE_M / 4u));
+}
+
+fn in_y(at: u32) -> vec2u {
+    if Y_ALONG_K { return vec2u(at / QUADS_K, at % QUADS_K * 4u); }
+    return vec2u(at % (TILE_N / 4u) * 4u, at / (TILE_N / 4u));
+}
+
+// Tiles that reach beyond the last k are read with care.
+fn fetch_x(
+    places: ptr<function, X_From>, next: ptr<function, X_Next>, local: u32, k: u32, whole: bool
+) {
+    for (var l = 0u; l < X_LOADS; l++) {
+        let at = k + in_x(local + l * THREADS).y;
+        let place = (*places)[l];
+        if whole { (*next)[l] = x_quad(place, at); } else { (*next)[l] = x_edge(place, at); }
+    }
+}
+
+fn fetch_y(
+    places: ptr<function, Y_From>, next: ptr<function, Y_Next>, local: u32, k: u32, whole: bool
+) {
+    for (var l = 0u; l < Y_LOADS; l++) {
+        let at = k + in_y(local + l * THREADS).y;
+        let place = (*places)[l];
+        if whole { (*next)[l] = y_quad(place, at); } else { (*next)[l] = y_edge(place, at); }
+    }
+}
+
+fn put_x(at: u32, stage: u32, v: vec4f) {
+    let spot = in_x(at);
+    let p = (stage * TILE_K + spot.y) * X_LINE + spot.x / 4u;
+    if !X_ALONG_K { x_tile[p] = v; return; }
+    let lane = spot.x % 4u;
+    x_tile[p][lane] = v.x;
+    x_tile[p + X_LINE][lane] = v.y;
+    x_tile[p + 2u * X_LINE][lane] = v.z;
+    x_tile[p + 3u * X_LINE][lane] = v.w;
+}
+
+fn put_y(at: u32, stage: u32, v: vec4f) {
+    let spot = in_y(at);
+    let p = (stage * TILE_K + spot.y) * Y_LINE + spot.x / 4u;
+    if !Y_ALONG_K { y_tile[p] = v; return; }
+    let lane = spot.x % 4u;
+    y_tile[p][lane] = v.x;
+    y_tile[p + Y_LINE][lane] = v.y;
+    y_tile[p + 2u * Y_LINE][lane] = v.z;
+    y_tile[p + 3u * Y_LINE][lane] = v.w;
+}
+
+fn multiply(total: ptr<function, Totals>, k: u32, row: u32, col: u32) {
+    var b: array<vec4f, GROUPS_N>;
+    for (var j = 0u; j < GROUPS_N; j++) { b[j] = y_tile[k * Y_LINE + col + j * THREADS_N]; }
+    for (var i = 0u; i < GROUPS_M; i++) {
+        let a = x_tile[k * X_LINE + row + i * THREADS_M];
+        for (var j = 0u; j < GROUPS_N; j++) {
+            let at = (i * GROUPS_N + j) * 4u;
+            (*total)[at] = fma(vec4f(a.x), b[j], (*total)[at]);
+            (*total)[at + 1u] = fma(vec4f(a.y), b[j], (*total)[at + 1u]);
+            (*total)[at + 2u] = fma(vec4f(a.z), b[j], (*total)[at + 2u]);
+            (*total)[at + 3u] = fma(vec4f(a.w), b[j], (*total)[at + 3u]);
+        }
+    }
+}
+
+@compute @workgroup_size(THREADS)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let tile = group.y * groups.x + group.x;
+    if tile >= launch.tiles { return; }
+    let across = (launch.n + TILE_N - 1u) / TILE_N;
+    let band = tile / (BAND * across);
+    let height = min(BAND, launch.tiles / across - band * BAND);
+    let inside = tile % (BAND * across);
+    let start_row = (band * BAND + inside % height) * TILE_M;
+    let start_col = inside / height * TILE_N;
+    let team = local / (LANES_M * LANES_N);
+    let lane = local % (LANES_M * LANES_N);
+    let row = team / (THREADS_N / LANES_N) * LANES_M + lane / LANES_N;
+    let col = team % (THREADS_N / LANES_N) * LANES_N + lane % LANES_N;
+    for (var z = group.z; z < launch.batches * launch.parts; z += groups.z) {
+        let batch = z % launch.batches;
+        var start = z / launch.batches * launch.k_part;
+        let end = min(launch.k, start + launch.k_part);
+        var x_from: X_From;
+        var y_from: Y_From;
+        for (var l = 0u; l < X_LOADS; l++) {
+            x_from[l] = x_place(batch, start_row + in_x(local + l * THREADS).x);
+        }
+        for (var l = 0u; l < Y_LOADS; l++) {
+            y_from[l] = y_place(batch, start_col + in_y(local + l * THREADS).x);
+        }
+        var x_next: X_Next;
+        var y_next: Y_Next;
+        if AHEAD && start < end {
+            fetch_x(&x_from, &x_next, local, start, start + TILE_K <= end);
+            fetch_y(&y_from, &y_next, local, start, start + TILE_K <= end);
+        }
+        var total: Totals;
+        var stage = 0u;
+        while start < end {
+            if !AHEAD {
+                fetch_x(&x_from, &x_next, local, start, start + TILE_K <= end);
+                fetch_y(&y_from, &y_next, local, start, start + TILE_K <= end);
+            }
+            for (var l = 0u; l < X_LOADS; l++) { put_x(local + l * THREADS, stage, x_next[l]); }
+            for (var l = 0u; l < Y_LOADS; l++) { put_y(local + l * THREADS, stage, y_next[l]); }
+            workgroupBarrier();
+            start += TILE_K;
+            if AHEAD && start < end {
+                fetch_x(&x_from, &x_next, local, start, start + TILE_K <= end);
+                fetch_y(&y_from, &y_next, local, start, start + TILE_K <= end);
+            }
+            let at = stage * TILE_K;
+            multiply(&total, at, row, col);
+            multiply(&total, at + 1u, row, col);
+            multiply(&total, at + 2u, row, col);
+            multiply(&total, at + 3u, row, col);
+            multiply(&total, at + 4u, row, col);
+            multiply(&total, at + 5u, row, col);
+            multiply(&total, at + 6u, row, col);
+            multiply(&total, at + 7u, row, col);
+            if TILE_K > 8u {
+                multiply(&total, at + 8u, row, col);
+                multiply(&total, at + 9u, row, col);
+                multiply(&total, at + 10u, row, col);
+                multiply(&total, at + 11u, row, col);
+                multiply(&total, at + 12u, row, col);
+                multiply(&total, at + 13u, row, col);
+                multiply(&total, at + 14u, row, col);
+                multiply(&total, at + 15u, row, col);
+            }
+            if STAGES == 1u { workgroupBarrier(); } else { stage = 1u - stage; }
+        }
+        if STAGES > 1u { workgroupBarrier(); }
+
+        for (var i = 0u; i < GROUPS_M; i++) {
+            for (var j = 0u; j < GROUPS_N; j++) {
+                for (var r = 0u; r < 4u; r++) {
+                    let to = start_row + (row + i * THREADS_M) * 4u + r;
+                    let side = start_col + (col + j * THREADS_N) * 4u;
+                    keep(z, to, side, total[(i * GROUPS_N + j) * 4u + r]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+"""A Product is a batch of matrix products as a GPU runs it: which kernel, in which tiles, in how
+many parts along k.
+
+A convolution is a Product too; it only reads and stores through other functions (readers.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+from wgtorch.dtype import DType, float32
+from wgtorch.op import Pass
+from wgtorch.ops.readers import HALVES, Reader, binding, loader, start
+
+MAX_GROUPS = 65535
+WARP_OF_EIGHT = re.compile(r"llvmpipe.* 256 bits")
+FIELDS = ("m", "n", "k", "batches", "parts", "k_part", "tiles", "inner")
+
+
+class Tile(NamedTuple):
+    """A way to cut a result for workgroups (see matmul_tiles.wgsl), and how fast it was found to
+    be on an H200: per unit and step of k, with many groups at work and with one alone."""
+
+    threads: tuple[int, int]
+    groups: tuple[int, int]
+    many: float  # nanoseconds
+    alone: float
+    ahead: bool = True
+
+    @property
+    def rows(self) -> int:
+        return 4 * self.threads[0] * self.groups[0]
+
+    @property
+    def cols(self) -> int:
+        return 4 * self.threads[1] * self.groups[1]
+
+    @property
+    def nbytes(self) -> int:
+        return 16 * TILE_K * (self.rows // 4 + self.cols // 4 + 2)
+
+
+TILE_K = 16
+TILES = (
+    Tile((16, 16), (2, 4), 206.0, 228.0),
+    Tile((16, 16), (2, 2), 108.0, 149.0),
+    Tile((16, 8), (2, 2), 58.0, 100.0),
+    Tile((8, 16), (2, 1), 28.0, 57.0),
+    Tile((8, 8), (1, 1), 10.0, 42.0),
+)
+UNITS = {"discrete": 128, "integrated": 16}
+FINISH = 4000.0  # nanoseconds that another pass takes
+
+
+@dataclass(frozen=True)
+class Addend:
+    """What is added to results: its element for (batch, row, col) lies `row` and `col` apart."""
+
+    buffer: str
+    dtype: DType
+    scaled: bool  # whether it is alpha * product + beta * addend
+    numbers: dict[str, float]  # z_offset z_far z_near z_row z_col, alpha:f32 beta:f32
+
+    def finish(self, slot: int) -> tuple[str, ...]:
+        """WGSL that declares finish(batch, row, col, x)."""
+        at = f"{start('z')} + row * launch.z_row + col * launch.z_col"
+        sum = "launch.alpha * x + launch.beta * z" if self.scaled else "x + z"
+        return (
+            loader("z", slot, self.dtype, by_fours=False),
+            "fn finish(batch: u32, row: u32, col: u32, x: f32) -> f32 {\n"
+            f"    let z = z_load({at});\n    return {sum};\n}}",
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where results go, and what is done to them on the way."""
+
+    dtype: DType
+    by_fours: bool  # whether four columns are four neighbours, the first at the start of a quad
+    swapped: bool = False  # (batch, row, col) is at (batch * n + col) * m + row, not the reverse
+    addend: Addend | None = None
+    places: tuple[str, ...] = ()  # WGSL that declares place_of and origin, where not dense
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        return self.addend.numbers if self.addend else {}
+
+    @property
+    def reads(self) -> list[str]:
+        return [self.addend.buffer] if self.addend else []
+
+    def front(self, slot: int) -> list[str]:
+        """Declares place_of, origin and finish; what it reads stands from `slot` on."""
+        places = self.places or (DENSE_PLACE[self.swapped], DENSE_ORIGIN[self.swapped])
+        return [*places, *(self.addend.finish(slot) if self.addend else (UNFINISHED,))]
+
+
+@dataclass(frozen=True)
+class Product:
+    m: int
+    n: int
+    k: int
+    batches: int
+    inner: int
+    x: Reader
+    y: Reader
+    result: Result
+    numel: int
+
+    def passes(self, traits: Any) -> list[Pass]:
+        kernel = choose(self, traits)
+        if kernel.parts == 1 and (self.result.by_fours or self.result.dtype is float32):
+            return [self.main(kernel, self.result, "result")]
+        share = Result(float32, by_fours=self.n % 4 == 0)
+        return [self.main(kernel, share, "share"), self.sum(kernel)]
+
+    def main(self, kernel: Kernel, result: Result, target: str) -> Pass:
+        reads = [self.x.buffer, self.y.buffer, *result.reads]
+        front = [*kernel.front, *self.x.front, *self.y.front, *result.front(2)]
+        front += kept(result, len(reads))
+        numbers = self.numbers(kernel) | self.x.numbers | self.y.numbers | result.numbers
+        share = (target, float32, kernel.parts * self.batches * self.m * self.n)
+        groups = folded(kernel.tiles, self.batches * kernel.parts)
+        temps = () if target == "result" else (share,)
+        return launched(kernel.shader, groups, numbers, reads, target, front, temps)
+
+    def sum(self, kernel: Kernel) -> Pass:
+        """Adds the parts up, and stores what the main kernel could not."""
+        result, quads = self.result, -(-self.numel // 4)
+        reads = ["share", *result.reads]
+        front = [
+            loader("share", 0, float32, by_fours=False),
+            *result.front(1),
+            *quad_store(result.dtype, len(reads)),
+        ]
+        numbers = self.numbers(kernel) | self.y.numbers | result.numbers
+        numbers |= {"quads": quads, "last": self.numel - 1}
+        groups = (min(-(-quads // 64), MAX_GROUPS), 1, 1)
+        return launched("matmul_parts.wgsl", groups, numbers, reads, "result", front)
+
+    def numbers(self, kernel: Kernel) -> dict[str, float]:
+        values = (self.m, self.n, self.k, self.batches, kernel.parts, kernel.k_part, kernel.tiles)
+        return dict(zip(FIELDS, (*values, self.inner), strict=True))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    shader: str
+    front: tuple[str, ...]
+    tiles: int
+    parts: int
+    k_part: int
+
+
+def launched(
+    shader: str, groups: tuple[int, int, int], numbers: dict[str, float], reads: list[str],
+    target: str, front: list[str], temps: tuple = (),
+) -> Pass:  # fmt: skip
+    fields, values = tuple(numbers), tuple(numbers.values())
+    return Pass(shader, groups, values, tuple(reads), (target,), tuple(front), temps, fields=fields)
+
+
+def folded(tiles: int, z: int) -> tuple[int, int, int]:
+    """Workgroups for so many tiles: no axis may have more than 65,535."""
+    across = min(tiles, MAX_GROUPS)
+    return across, -(-tiles // across), min(z, MAX_GROUPS)
+
+
+# Which kernel
+
+
+def choose(product: Product, traits: Any) -> Kernel:
+    m, n, k = product.m, product.n, product.k
+    if traits.is_software:
+        if traits.subgroups and WARP_OF_EIGHT.search(traits.name):
+            return eight_lanes(product)
+        return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
+    if k == 0 or max(m, n) <= 8:
+        return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
+    if n == 1 and product.y.along_k and k >= 64:
+        return vector(product, traits)
+    best, least = None, inf
+    for tile in TILES:
+        fits = tile.nbytes <= traits.workgroup_bytes
+        if fits and tile.threads[0] * tile.threads[1] <= traits.group_size:
+            for parts in (1, 2, 4, 8, 16, 32):
+                time = estimate(product, tile, parts, traits)
+                if time < least:
+                    best, least = (tile, parts), time
+    if best is None:
+        return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
+    tile, parts = best
+    return cut("matmul_tiles.wgsl", declared(tile), product, tile.rows, tile.cols, parts, TILE_K)
+
+
+def eight_lanes(product: Product) -> Kernel:
+    m, work = product.m, product.m * product.n * product.k
+    blocks = 1 if m <= 8 else 2 if m <= 16 or work < 1 << 20 else 4
+    tiles = -(-m // (8 * blocks)) * -(-product.n // 32) * product.batches
+    parts = 1 if tiles >= 4 else min(4, max(1, product.k // 256))
+    front = (f"const BLOCKS = {blocks}u;",)
+    return cut("matmul_lanes.wgsl", front, product, 8 * blocks, 32, parts, 4)
+
+
+def vector(product: Product, traits: Any) -> Kernel:
+    rows = 1 if product.x.along_k else 128
+    groups = -(-product.m // rows) * product.batches
+    wanted = 4 * UNITS.get(traits.kind, 64)
+    parts = 1 if groups >= wanted // 2 else min(wanted // groups, max(1, product.k // 128))
+    return cut("matmul_vector.wgsl", (), product, rows, 1, parts, 16)
+
+
+def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
+    """Nanoseconds, on a GPU like the one the tiles were measured on."""
+    units = UNITS.get(traits.kind, 64)
+    k_part = -(-product.k // (parts * TILE_K)) * TILE_K
+    if parts > 1 and k_part * (parts - 1) >= product.k:
+        return inf  # fewer parts do
+    tiles = -(-product.m // tile.rows) * -(-product.n // tile.cols)
+    waves = -(-tiles * product.batches * parts // units)
+    time = k_part * max(tile.alone, waves * tile.many)
+    if parts > 1:
+        time += FINISH + parts * product.batches * product.m * product.n * 0.002
+    return time
+
+
+def declared(tile: Tile) -> tuple[str, ...]:
+    (tm, tn), (gm, gn) = tile.threads, tile.groups
+    consts = {"THREADS_M": tm, "THREADS_N": tn, "LANES_M": 4, "LANES_N": 8, "GROUPS_M": gm}
+    consts |= {"GROUPS_N": gn, "TILE_K": TILE_K, "STAGES": 1}
+    lines = [f"const {name} = {value}u;" for name, value in consts.items()]
+    return (*lines, f"const AHEAD = {str(tile.ahead).lower()};")
+
+
+def cut(
+    shader: str, front: tuple[str, ...], product: Product, rows: int, cols: int, parts: int,
+    step: int,
+) -> Kernel:  # fmt: skip
+    """A kernel whose groups compute rows x cols, along parts of k that are multiples of `step`."""
+    tiles = -(-product.m // rows) * -(-product.n // cols)
+    k_part = max(1, -(-product.k // (parts * step))) * step
+    return Kernel(shader, front, tiles, max(1, -(-product.k // k_part)), k_part)
+
+
+# How results are stored
+
+UNFINISHED = "fn finish(z: u32, row: u32, col: u32, x: f32) -> f32 { return x; }"
+DENSE_PLACE = (
+    "fn place_of(z: u32, row: u32, col: u32) -> u32 {\n"
+    "    return (z * launch.m + row) * launch.n + col;\n}",
+    "fn place_of(z: u32, row: u32, col: u32) -> u32 {\n"
+    "    return (z * launch.n + col) * launch.m + row;\n}",
+)
+DENSE_ORIGIN = (
+    "fn origin(i: u32) -> vec3u {\n"
+    "    let line = i / launch.n;\n"
+    "    return vec3u(line / launch.m, line % launch.m, i % launch.n);\n}",
+    "fn origin(i: u32) -> vec3u {\n"
+    "    let line = i / launch.m;\n"
+    "    return vec3u(line / launch.n, i % launch.m, line % launch.n);\n}",
+)
+KEEP_QUAD = """
+fn keep(z: u32, row: u32, col: u32, v: vec4f) {
+    if row >= launch.m || col >= launch.n { return; }
+    store4(place_of(z, row, col) >> 2u, vec4f(
+        finish(z, row, col, v.x), finish(z, row, col + 1u, v.y),
+        finish(z, row, col + 2u, v.z), finish(z, row, col + 3u, v.w)
+    ));
+}
+"""
+KEEP_EACH = """
+fn keep_one(z: u32, row: u32, col: u32, x: f32) {
+    if col < launch.n { result[place_of(z, row, col)] = finish(z, row, col, x); }
+}
+fn keep(z: u32, row: u32, col: u32, v: vec4f) {
+    if row >= launch.m { return; }
+    keep_one(z, row, col, v.x);
+    keep_one(z, row, col + 1u, v.y);
+    keep_one(z, row, col + 2u, v.z);
+    keep_one(z, row, col + 3u, v.w);
+}
+"""
+
+
+def kept(result: Result, slot: int) -> list[str]:
+    """Declares `keep(z, row, col, v)`, which stores four columns of a row."""
+    if result.by_fours:
+        return [*quad_store(result.dtype, slot), KEEP_QUAD]
+    return [binding(slot, "result", "f32", "read_write"), KEEP_EACH]
+
+
+def quad_store(dtype: DType, slot: int) -> list[str]:
+    half = HALVES.get(dtype)
+    kind, value = "vec4f", "v"
+    if half:
+        kind, value = "vec2u", f"vec2u(pack2_{half}(v.xy), pack2_{half}(v.zw))"
+    store = f"fn store4(q: u32, v: vec4f) {{ result[q] = {value}; }}"
+    return [binding(slot, "result", kind, "read_write"), store]
