@@ -131,6 +131,7 @@ class Elementwise(Op):
     wgsl: str | dict[str, str]
     result: str = "same"  # "same" | "float" (integers become the default dtype) | "bool"
     refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
+    # ("any bool": of a bool among others)
     inplace: bool = True
     casts: bool = False  # whether its door also converts to a dtype that is asked for
 
@@ -138,6 +139,8 @@ class Elementwise(Op):
         """From the operands' kinds; a Python number is given as its type."""
         counting = [k for k, n in zip(kinds, self.inputs, strict=False) if not self.markers[n]]
         dtype = result_kind(*(counting or kinds))
+        if "any bool" in self.refuses and dtype is not bool_ and any(map(is_bool, counting)):
+            raise RuntimeError(self.refuses["any bool"])
         if dtypes_.CATEGORIES[dtype.category] in self.refuses:
             text = self.refuses[dtypes_.CATEGORIES[dtype.category]]
             error = NotImplementedError if "not implemented" in text else RuntimeError
@@ -294,6 +297,19 @@ class Map(Structured):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Rowwise(Structured):
+    """Folds `dims` of its first input, and maps each element with what was folded.
+
+    Inputs broadcast to the first. `shader` says how a row is done (backends/webgpu/rows.py says in
+    which words), and lists behind `launch:` the attributes that it reads.
+    """
+
+    shader: str
+    dims: Callable[..., tuple[int, ...]]  # shape of the first input, attrs -> the folded ones
+    absent: dict[str, str] = field(default_factory=dict)  # WGSL for inputs that were left out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Join(Structured):
     """Several tensors, each written into its place of one result.
 
@@ -354,6 +370,11 @@ def results(op: str, names: tuple[str, ...]) -> Callable:
         return lambda *values: values
     name = op.strip("_").removesuffix("_dim")
     return namedtuple(name, names, module="wgtorch.return_types")  # type: ignore[misc]
+
+
+def is_bool(kind: DType | ZeroDim | type) -> bool:
+    """Whether a kind of operand is that of bools."""
+    return kind in (bool, bool_) or kind is bool_.zero_dim
 
 
 def asks(formula: Callable) -> list[str]:

@@ -19,7 +19,9 @@ from wgtorch.storage import View
 
 NO_BOOL = {
     "bool": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or"
-    " `logical_xor()` operator instead."
+    " `logical_xor()` operator instead.",
+    "any bool": "Subtraction, the `-` operator, with a bool tensor is not supported. If you are"
+    " trying to invert a mask, use the `~` or `logical_not()` operator instead.",
 }
 NOT_NEGATIVE = {
     "bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to"

@@ -32,6 +32,8 @@ def shorter_ways(door):
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             if exponent == -1:
                 return input.reciprocal()
+        elif kind is bool and category(input) == 0:
+            return input if exponent else input | True
         return door(input, exponent)
 
     return call

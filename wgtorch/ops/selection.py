@@ -170,8 +170,7 @@ def isnan(value):
         "min": lambda grad, input, min: grad.where(input < min, 0),
     },
     samples=binary(apart, above),
-    refuses=unsupported("clamp_min_scalar_cpu", "bool"),
-    gate=lambda door: lambda input, min: door(input, bound(input, min)),
+    gate=lambda door: lambda input, min: door(input, bound(input, min, "clamp_min_scalar_cpu")),
 )
 def clamp_min(input, min):
     "input, but min where it is below"
@@ -185,17 +184,20 @@ def clamp_min(input, min):
         "max": lambda grad, input, max: grad.where(input > max, 0),
     },
     samples=binary(apart, above),
-    refuses=unsupported("clamp_max_scalar_cpu", "bool"),
-    gate=lambda door: lambda input, max: door(input, bound(input, max)),
+    gate=lambda door: lambda input, max: door(input, bound(input, max, "clamp_max_scalar_cpu")),
 )
 def clamp_max(input, max):
     "input, but max where it is above"
     return np.minimum(input, max)
 
 
-def bound(input, number):
+def bound(input, number, kernel="clamp_scalar_cpu"):
     """A number as a bound: a whole one must fit the dtype."""
-    return held(number, input.dtype) if isinstance(number, int) else number
+    if not isinstance(number, int):
+        return number
+    if type(number) is bool and input.dtype is bool_:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    return held(number, input.dtype)
 
 
 def with_either_bound(door):
