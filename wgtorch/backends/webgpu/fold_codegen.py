@@ -11,7 +11,7 @@ import re
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, lane_function
-from wgtorch.backends.webgpu.fusion import Load, Program
+from wgtorch.backends.webgpu.fusion import Program
 from wgtorch.backends.webgpu.packing import (
     Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one, write_quad,
 )  # fmt: skip
@@ -145,7 +145,7 @@ def declare_walk(writer: Writer, walk: Walk) -> None:
         reaches.append(" + ".join(terms))
         if place.mode == "step" and walk.quads == "across":
             writer.declare(f"fn near{n}() -> u32 {{ return {starts[-1].split(' * ')[-1]}; }}")
-        if place.inner > 1:
+        if place.inner not in (0, 1):
             writer.declare(f"fn inner{n}() -> u32 {{ return {writer.number()}; }}")
     writer.declare(f"struct Base {{ {', '.join(members)} }}")
     row = "unit * 4u" if walk.quads == "across" else "unit"
@@ -181,7 +181,7 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
     count = 4 if walk.quads else 1
     body, lanes = [], []
     for n, load in enumerate(program.loads):
-        lines, values = taken(writer, n, load, walk)
+        lines, values = taken(writer, n, load.dtype, walk)
         body += lines
         lanes.append(values)
     for k in range(count):
@@ -220,30 +220,30 @@ def where(walk: Walk, n: int) -> str:
     return f"at.p{number} + col" if inner == 1 else f"at.p{number} + col * inner{number}()"
 
 
-def taken(writer: Writer, n: int, load: Load, walk: Walk) -> tuple[list[str], list[str]]:
+def taken(writer: Writer, n: int, dtype: DType, walk: Walk) -> tuple[list[str], list[str]]:
     """(statements, an operand's element or its four)."""
     dialect, place = writer.dialect, walk.places[walk.which[n]]
     if place.mode == "quad":
-        name = writer.bind(quad_type(load.dtype, dialect), "read")
+        name = writer.bind(quad_type(dtype, dialect), "read")
         at = [f"let p{n} = ({where(walk, n)}) / 4u;"]
-        lines, values = read_quad(load.dtype, name, f"p{n}", f"q{n}")
+        lines, values = read_quad(dtype, name, f"p{n}", f"q{n}")
         return at + lines, values
-    name = writer.bind(element_type(load.dtype, dialect), "read")
+    name = writer.bind(element_type(dtype, dialect), "read")
     lines = [f"let p{n} = {where(walk, n)};"]
     if not walk.quads:
-        return lines, [read_one(load.dtype, name, f"p{n}")]
+        return lines, [read_one(dtype, name, f"p{n}")]
     if place.mode == "same":
-        lines.append(f"let x{n} = {read_one(load.dtype, name, f'p{n}')};")
+        lines.append(f"let x{n} = {read_one(dtype, name, f'p{n}')};")
         return lines, [f"x{n}"] * 4
     step = neighbour(walk, n)
-    return lines, [read_one(load.dtype, name, f"p{n} + {k}u * {step}") for k in range(4)]
+    return lines, [read_one(dtype, name, f"p{n} + {k}u * {step}") for k in range(4)]
 
 
 def neighbour(walk: Walk, n: int) -> str:
     """From one of four elements to the next: along the row, or to the next row."""
     number = walk.which[n]
     if walk.quads == "along":
-        return f"inner{number}()" if walk.places[number].inner > 1 else "1u"
+        return "1u" if walk.places[number].inner in (0, 1) else f"inner{number}()"
     return f"near{number}()"
 
 

@@ -92,8 +92,9 @@ class Folder:
         most = home.gpu.most_buffers - max(1, len(op.outputs))
         while len(program.loads) + len(program.stores) > most:
             program = home.fitting(program, max(1, len(op.outputs)))
-        if program.stores and not self._stores_quads(fold, program):
-            for step in [*program.stores]:
+        packed = any(step.dtype.itemsize < 4 for step in program.stores)
+        if packed and not self._walk(fold, program).quads:
+            for step in [*program.stores]:  # a store by elements shares words with others
                 home.load(step)
             program = Program(program.root)
         key = (fold, *program.key, *program.load_numbers)
@@ -105,19 +106,12 @@ class Folder:
         launch = self.ready[key] = self._prepare(fold, program)
         return launch
 
-    def _stores_quads(self, fold: Fold, program: Program) -> bool:
-        """Whether what a fold keeps on the way can be written by whole words."""
-        way = self._walk(fold, program)
-        if way.quads:
-            return way.places[way.which[-1]].mode == "quad"
-        return all(step.dtype.itemsize >= 4 for step in program.stores)
-
     def _walk(self, fold: Fold, program: Program) -> Walk:
         shape = fold.layout.shape
         layouts = [load.layout for load in program.loads]
         if program.stores:
             layouts.append(Layout.contiguous(shape))
-        return walk(shape, fold.dims, layouts, fold.op.arg)
+        return walk(shape, fold.dims, layouts, fold.op.arg, bool(program.stores))
 
     def _prepare(self, fold: Fold, program: Program) -> Launch:
         home, dialect = self.home, self.home.dialect

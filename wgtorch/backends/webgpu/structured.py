@@ -22,10 +22,12 @@ from wgtorch.backends.webgpu.packing import (
     Dialect, element_type, one_writable, quad_type, read_one, write_one, write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.rows import Rows
+from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.config import CHECK, FALLBACK
-from wgtorch.dtype import DType
+from wgtorch.dtype import DType, int32
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
-from wgtorch.op import Facts, Join, Map, Pass, Structured, Table
+from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Structured, Table
 from wgtorch.storage import Value, View
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Launcher:
     def __init__(self, home: WebGPU):
         self.home = home
         self.kernels: dict[tuple, Kernel] = {}
+        self.rows = Rows(home)
         self.plans = Table(lambda key: self._plan(*key))
 
     def structured(
@@ -51,6 +54,8 @@ class Launcher:
             home.check(dtype, out.numel)
         if isinstance(op, Join):
             return (self._join(op, args, attrs, outs[0], dtypes[0]),)
+        if isinstance(op, Rowwise):
+            return self.rows.run(op, args, attrs, outs, dtypes)
         if op.plan is None and not isinstance(op, Map):
             return self._on_the_cpu(op, args, attrs, dtypes)
         key = (op, tuple([layout_of(a) for a in args]), tuple([dtype_of(a) for a in args]), outs,
@@ -61,7 +66,7 @@ class Launcher:
         names = op.outputs or ("result",)
         buffers = {}
         for name, arg in zip(op.inputs, args, strict=True):
-            if arg is not None:
+            if arg is not None and name != op.starts_as:
                 buffers[name] = (self._filled(arg), arg.dtype)
         for name, dtype, out in zip(names, dtypes, outs, strict=True):
             if op.starts_as:
@@ -142,8 +147,10 @@ class Launcher:
     # The two kinds without a shader of their own
 
     def _join(self, op: Join, args, attrs, out: Layout, dtype: DType) -> Value:
-        home, parts, value = self.home, args[0], None
-        for part, place in zip(parts, op.places(out, [p.layout for p in parts], **attrs), strict=True):
+        home, value = self.home, None
+        parts = [p for arg in args for p in (arg if isinstance(arg, tuple) else (arg,))]
+        places = op.places(out, [p.layout for p in parts], **attrs)
+        for part, place in zip(parts, places, strict=True):
             if place is out:
                 value = Value(home.device, dtype, out.numel, self._begun(part))
                 continue
@@ -196,7 +203,7 @@ def placed(step: Pass) -> Pass:
 
 def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) -> str:
     """A pass's kernel: accessors and declarations in front of the shader file."""
-    fields = library.head(step.shader).get("launch", "").split()
+    fields = step.fields or library.head(step.shader).get("launch", "").split()
     is_map = isinstance(op, Map)
     writer = Writer(dialect)
     for field in (*(("count", "last") if is_map else ()), *fields):
@@ -207,7 +214,7 @@ def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) ->
         is_file = declaration.endswith(".wgsl")
         writer.declare(library.shader(declaration) if is_file else declaration)
     reads = len(step.reads)
-    if "@binding" not in body:
+    if not any("@binding" in text for text in (body, *step.front)):
         for name, dtype in bound[:reads]:
             declare_reader(writer, name, dtype, op.markers.get(name, ""), name in dict(step.places))
         if is_map:
@@ -267,6 +274,7 @@ def declare_map(writer: Writer, dtype: DType) -> None:
     """`compute(q)` stores four values of `value_at` at once."""
     dialect = writer.dialect
     writer.declare(f"alias T = {dialect.type_of(dtype)};")
+    declare_of(writer, "result", dtype)
     name = writer.bind(quad_type(dtype, dialect), "read_write", "result_words")
     body = [f"let r{k} = value_at(min(4u * q + {k}u, launch.last));" for k in range(4)]
     body += write_quad(dtype, name, "q", [f"r{k}" for k in range(4)])
@@ -279,6 +287,14 @@ def declare_writer(writer: Writer, name: str, dtype: DType) -> None:
     words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
     lines = "\n    ".join(write_one(dtype, words, "place", "value"))
     writer.declare(f"fn set_{name}(place: u32, value: {kind}) {{\n    {lines}\n}}")
+    declare_of(writer, name, dtype)
+
+
+def declare_of(writer: Writer, name: str, dtype: DType) -> None:
+    """`NAME_of(x)`: an i32, as what is written there."""
+    dialect = writer.dialect
+    said = converted("x", int32, dtype, dialect)
+    writer.declare(f"fn {name}_of(x: i32) -> {dialect.type_of(dtype)} {{ return {said}; }}")
 
 
 def layout_of(arg: Any) -> Any:

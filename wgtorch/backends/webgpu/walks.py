@@ -55,7 +55,7 @@ class Walk:
     @property
     def structure(self) -> tuple:
         """What a kernel's text must know; the rest are its numbers."""
-        forms = [(p.offset != 0, p.inner if p.inner < 2 else 2, p.mode) for p in self.places]
+        forms = [(p.offset != 0, p.inner if p.inner in (0, 1) else 2, p.mode) for p in self.places]
         return (len(self.row_sizes), len(self.outer_sizes), tuple(forms), self.which, self.quads,
                 self.ragged)  # fmt: skip
 
@@ -66,24 +66,26 @@ class Walk:
             if place.offset:
                 numbers.append(place.offset)
             numbers += [*place.rows, *place.outers]
-            if place.inner > 1:
+            if place.inner not in (0, 1):
                 numbers.append(place.inner)
-        return tuple(numbers)
+        return tuple([n & 0xFFFFFFFF for n in numbers])
 
 
 def walk(
-    shape: tuple[int, ...], dims: tuple[int, ...], layouts: Sequence[Layout], in_order: bool
-) -> Walk:
+    shape: tuple[int, ...], dims: tuple[int, ...], layouts: Sequence[Layout], in_order: bool,
+    written: int = 0,
+) -> Walk:  # fmt: skip
     """The walk that folds `dims` of operands that lie as `layouts` say (all of one shape).
 
-    The first operand that is not repeated decides what is near what. `in_order` keeps the folded
-    axes in their order; else the closest are innermost.
+    The largest operand decides what is near what. `in_order` keeps the folded axes in their order;
+    else the closest are innermost. The last `written` operands are written, if by fours then by
+    whole words.
     """
     strides = [layout.strides for layout in layouts]
     lead = max(range(len(layouts)), default=0, key=lambda n: distinct(layouts[n]))
     folded = list(dims)
     if not in_order and layouts:
-        folded.sort(key=lambda d: -strides[lead][d])
+        folded.sort(key=lambda d: -abs(strides[lead][d]))
     kept = [d for d in range(len(shape)) if d not in dims]
     row_sizes, row_strides = merged(shape, strides, kept)
     col_sizes, col_strides = merged(shape, strides, folded)
@@ -92,9 +94,9 @@ def walk(
         Place(layout.offset, rows, tuple(cols_[:-1]), cols_[-1] if cols_ else 0)
         for layout, rows, cols_ in zip(layouts, row_strides, col_strides, strict=True)
     ]
-    quads = how_many(places, lead, row_sizes, cols) if places else ""
+    quads = how_many(places, lead, row_sizes, cols, written) if places else ""
     if quads:
-        places = [place._replace(mode=mode_of(place, quads, cols)) for place in places]
+        places = [place._replace(mode=mode_of(place, quads)) for place in places]
     different = tuple(dict.fromkeys(places))
     main = places[lead] if places else None
     near = main is not None and bool(main.rows) and 0 < main.rows[-1] < (main.inner or 1 << 32)
@@ -125,19 +127,22 @@ def merged(
     return sizes, [tuple(step[n] for step in steps) for n in range(len(strides))]
 
 
-def how_many(places: list[Place], lead: int, row_sizes: list[int], cols: int) -> str:
+def how_many(
+    places: list[Place], lead: int, row_sizes: list[int], cols: int, written: int
+) -> str:
     """Which elements the lead operand gives four at a time."""
+    whole = [places[lead], *places[len(places) - written :]]
     for quads in ("along", "across"):
         if quads == "across" and (not row_sizes or row_sizes[-1] % 4):
             continue
-        if quads == "along" and cols < 4:
+        if quads == "along" and (cols < 4 or (written and cols % 4)):
             continue
-        if mode_of(places[lead], quads, cols) == "quad":
+        if all(mode_of(place, quads) == "quad" for place in whole):
             return quads
     return ""
 
 
-def mode_of(place: Place, quads: str, cols: int) -> str:
+def mode_of(place: Place, quads: str) -> str:
     along = quads == "along"
     if along:
         near, far = place.inner, (*place.rows, *place.outers)

@@ -1,0 +1,11 @@
+// What a log_softmax passes back: grad - softmax * the row's sum of grad.
+
+fn do_row(row: Base) {
+    let count = steps();
+    var total = V(0.0);
+    for (var k = 0u; k < count; k++) { total += grad_get(row, k); }
+    total = all_sum(total);
+    for (var k = 0u; k < count; k++) {
+        result_put(row, k, grad_get(row, k) - exp_v(output_get(row, k)) * total);
+    }
+}

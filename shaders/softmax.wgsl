@@ -1,0 +1,14 @@
+// Softmax of a row: exponentials of the distances from its largest, divided by their sum.
+
+fn do_row(row: Base) {
+    let count = steps();
+    var peak = V(float_of(0xff800000u));
+    for (var k = 0u; k < count; k++) { peak = maximum_v(peak, input_get(row, k)); }
+    peak = all_max(peak);
+    var total = V(0.0);
+    for (var k = 0u; k < count; k++) { total += exp_v(input_get(row, k) - peak); }
+    total = all_sum(total);
+    for (var k = 0u; k < count; k++) {
+        result_put(row, k, exp_v(input_get(row, k) - peak) / total);
+    }
+}

@@ -1,0 +1,189 @@
+"""Ops on rows: what a row folds to comes back to each of its elements (softmax, normalisations).
+
+A shader has `fn do_row(row: Base)` and runs in two ways: a thread for each row on a CPU, many
+threads on a GPU. It reads and writes by steps k < steps(), `NAME_get(row, k)` and
+`NAME_put(row, k, v)`, or once a row, `NAME_set(v)`; v is of type V, a number or four neighbours. `all_sum(v)` and
+`all_max(v)` fold what the threads of a row have. `NAME_v(...)` applies a function to each number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu.codegen import Writer
+from wgtorch.backends.webgpu.fold_codegen import constants, declare_walk, function, taken, where
+from wgtorch.backends.webgpu.folding import group_share, thread_share
+from wgtorch.backends.webgpu.packing import (
+    LANES, Dialect, one_writable, quad_type, write_one, write_quad,
+)  # fmt: skip
+from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.walks import Walk, walk
+from wgtorch.dtype import DType
+from wgtorch.layout import Layout
+from wgtorch.op import Rowwise, Table
+from wgtorch.storage import Value
+
+if TYPE_CHECKING:
+    from wgtorch.backends.webgpu.backend import WebGPU
+
+THREADS, GROUPS = "rows_threads.wgsl", "rows_groups.wgsl"
+LANEWISE = re.compile(r"\b(\w+)_v(?=\()")
+
+
+class Launch(NamedTuple):
+    kernel: Kernel | None
+    numbers: tuple[float, ...]
+    groups: tuple[int, int, int]
+
+
+class Rows:
+    def __init__(self, home: WebGPU):
+        self.home = home
+        self.kernels: dict[Any, Kernel] = {}
+        self.launches = Table(lambda key: self._launch(*key))
+
+    def run(
+        self, op: Rowwise, args: tuple, attrs: dict[str, Any], outs: tuple[Layout, ...],
+        dtypes: tuple[DType, ...],
+    ) -> tuple[Value, ...]:  # fmt: skip
+        home, blocks = self.home, []
+        kinds = tuple([None if a is None else (a.layout, a.dtype) for a in args])
+        launch = self.launches[op, kinds, outs, dtypes, tuple(attrs.items())]
+        for arg in args:
+            if arg is not None:
+                value = arg.storage.value
+                if value.promise is not None:
+                    home.fill(value)
+                blocks.append(value.buffer.block)
+        pairs = list(zip(dtypes, outs, strict=True))
+        buffers = [home.take(out.numel * dtype.itemsize) for dtype, out in pairs]
+        blocks += [buffer.block for buffer in buffers]
+        if launch.kernel is not None:
+            home.queue.dispatch(launch.kernel, blocks, launch.numbers, launch.groups)
+        made = zip(pairs, buffers, strict=True)
+        return tuple([Value(home.device, d, out.numel, buffer) for (d, out), buffer in made])
+
+    def _launch(self, op, kinds, outs, dtypes, attrs) -> Launch:
+        home = self.home
+        first = next(kind for kind in kinds if kind)
+        shape, dims = first[0].shape, op.dims(first[0].shape, **dict(attrs))
+        if not first[0].numel:
+            return Launch(None, (), (0, 0, 0))
+        if any(kind and kind[1].wgsl != "f32" for kind in kinds):
+            worst = next(kind[1] for kind in kinds if kind and kind[1].wgsl != "f32")
+            raise TypeError(
+                f"{op.name}: {home.device} has no kernel for {worst.name}; use .float() or .cpu()"
+            )
+        body = library.shader(op.shader)
+        inputs = [n for n, kind in zip(op.inputs, kinds, strict=True) if kind]
+        full = [n for n in op.outputs or ("result",) if f"{n}_put(" in body]
+        layouts = [kind[0].expand(shape) for kind in kinds if kind]
+        layouts += [Layout.contiguous(shape)] * len(full)
+        way = walk(shape, dims, layouts, False, len(full))
+        software = home.gpu.traits.is_software
+        share = (thread_share if software else group_share)(way, False)
+        file = THREADS if share.file.startswith("fold_threads") else GROUPS
+        fields = library.head(op.shader).get("launch", "").split()
+        bound = [(n, kind[1]) for n, kind in zip(inputs, [k for k in kinds if k], strict=True)]
+        bound += list(zip(op.outputs or ("result",), dtypes, strict=True))
+        key = (op, tuple(bound), way.structure, file, *share.constants.items())
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            text = rowwise(op, bound, full, way, share.constants, file, fields, home.dialect)
+            kernel = self.kernels[key] = home.gpu.pipelines.get(text, op.name)
+        numbers = [dict(attrs)[name] for name in fields]
+        head = (way.units, way.cols, way.outer)
+        return Launch(kernel, (*head, *numbers, *way.numbers), share.groups)
+
+
+def rowwise(
+    op: Rowwise, bound: list[tuple[str, DType]], full: list[str], way: Walk,
+    shape: dict[str, int | bool], file: str, fields: list[str], dialect: Dialect,
+) -> str:  # fmt: skip
+    """The kernel: accessors of a walk, the op's own file, and how threads share rows."""
+    writer = Writer(dialect, "units", "cols", "outer")
+    for name in fields:
+        writer.fields[name] = "f32"
+    constants(writer, shape | {"STEP": way.step})
+    declare_numbers(writer, way)
+    declare_walk(writer, way)
+    body = library.shader(op.shader)
+    inputs = [pair for pair in bound if pair[0] in op.inputs]
+    for n, (name, dtype) in enumerate(inputs):
+        declare_get(writer, name, dtype, n, way)
+    for name in op.inputs:
+        if name in op.absent and name not in dict(inputs):
+            said = f"return V({op.absent[name]});"
+            writer.declare(f"fn {name}_get(row: Base, k: u32) -> V {{ {said} }}")
+    for name, dtype in bound[len(inputs) :]:
+        if name in full:
+            declare_put(writer, name, dtype, len(inputs) + full.index(name), way)
+        else:
+            declare_set(writer, name, dtype, way)
+    declare_lanewise(writer, body, way)
+    return writer.text(body + "\n" + library.shader(file))
+
+
+def declare_numbers(writer: Writer, way: Walk) -> None:
+    four = bool(way.quads)
+    writer.declare(f"alias V = {'vec4<f32>' if four else 'f32'};")
+    along = way.quads == "along"
+    total = "V(v.x + v.y + v.z + v.w)" if along else "v"
+    most = "V(maximum_f32(maximum_f32(v.x, v.y), maximum_f32(v.z, v.w)))" if along else "v"
+    writer.declare(f"fn own_sum(v: V) -> V {{ return {total}; }}")
+    writer.declare(f"fn own_max(v: V) -> V {{ return {most}; }}")
+
+
+def here(way: Walk) -> list[str]:
+    """Statements that declare `at` and `col`, where step k of this thread is."""
+    lines = ["let i = step_of(k);"]
+    if way.outer == 1:
+        return [*lines, "let at = row;", "let col = i * STEP;"]
+    lines.append("let per = (launch.cols + STEP - 1u) / STEP;")
+    return [*lines, "let at = reach(row, i / per);", "let col = i % per * STEP;"]
+
+
+def declare_get(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> None:
+    lines, values = taken(writer, n, dtype, way)
+    lines = [*here(way), *lines, f"return V({', '.join(values)});"]
+    writer.declare(function(f"{name}_get(row: Base, k: u32) -> V", lines))
+
+
+def declare_put(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> None:
+    dialect = writer.dialect
+    place = where(way, n)
+    if way.quads:
+        words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
+        lines = write_quad(dtype, words, f"(({place}) / 4u)", [f"v.{lane}" for lane in LANES])
+    else:
+        words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
+        lines = write_one(dtype, words, place, "v")
+    writer.declare(function(f"{name}_put(row: Base, k: u32, v: V)", [*here(way), *lines]))
+
+
+def declare_set(writer: Writer, name: str, dtype: DType, way: Walk) -> None:
+    """Once a row."""
+    dialect = writer.dialect
+    if way.quads == "across":
+        words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
+        lines = write_quad(dtype, words, "unit", [f"v.{lane}" for lane in LANES])
+    else:
+        words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
+        lines = write_one(dtype, words, "unit", "v.x" if way.quads else "v")
+    writer.declare(function(f"{name}_set(v: V)", lines))
+
+
+def declare_lanewise(writer: Writer, body: str, way: Walk) -> None:
+    """Functions of numbers, for all of a V."""
+    for name in dict.fromkeys(LANEWISE.findall(body)):
+        inner = library.items()[f"{name}_f32"]
+        names = re.findall(r"(\w+): f32", inner.split("{", 1)[0])
+        params = ", ".join(f"{n}: V" for n in names)
+        if way.quads:
+            each = [f"{name}_f32({', '.join(f'{n}.{lane}' for n in names)})" for lane in LANES]
+            said = f"V({', '.join(each)})"
+        else:
+            said = f"{name}_f32({', '.join(names)})"
+        writer.declare(f"fn {name}_v({params}) -> V {{ return {said}; }}")
