@@ -189,7 +189,8 @@ class Layout:
             flat, form = self.collapse(), self.form
             axes = zip(row_major(flat.shape), flat.shape, flat.strides, strict=True)
             more: tuple[int, ...] = sum(axes, ()) if form >= STRIDED else ()
-            self._numbers = (self.offset, *more) if form else ()
+            # a stride is negative where a copy is made backwards; kernels count modulo 2**32
+            self._numbers = tuple([n & 0xFFFFFFFF for n in (self.offset, *more)]) if form else ()
         return self._numbers
 
     @property

@@ -16,10 +16,11 @@ from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
 from wgtorch.dispatch.write import write
 from wgtorch.dtype import (
-    ALIASES, ALL, DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64,
-    result_kind, uint8,
+    ALIASES, ALL, DType, bfloat16, bool_, float16, float32, float64, from_numpy,
+    get_default_dtype, int8, int16, int32, int64, result_kind, uint8,
 )  # fmt: skip
 from wgtorch.facts import Facts
+from wgtorch.index import getitem, setitem
 from wgtorch.layout import Layout
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
@@ -115,6 +116,17 @@ class Tensor(Facts, Differentiable, Methods):
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any())
+
+    def __iter__(self) -> Any:
+        if not self.layout.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(DOORS["unbind"](self))
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        setitem(self, index, value)
 
     # Moving and copying
 
@@ -224,6 +236,19 @@ class Tensor(Facts, Differentiable, Methods):
         return self.new_full(shape_of(size or (facts.pop("size"),)), 1, **facts)
 
     new_empty = new_zeros
+
+    def new_tensor(self, data: Any, *, dtype: DType | None = None, device: Any = None,
+                   requires_grad: bool = False) -> Tensor:  # fmt: skip
+        """A copy of `data`, on the device of this tensor."""
+        if isinstance(data, View):
+            data = data.detach().cpu().numpy()  # type: ignore[attr-defined]
+        array = np.asarray(data)
+        kind = from_numpy(array.dtype)
+        if not isinstance(data, np.ndarray | np.generic) and array.dtype.kind == "f":
+            kind = get_default_dtype()
+        home = backend(Device(device) if device is not None else self.device)
+        value = home.upload(array, dtype or kind)
+        return Tensor(Storage(value), Layout.contiguous(array.shape), requires_grad)
 
     def view_as(self, other: Tensor) -> Tensor:
         return self.view(other.layout.shape)

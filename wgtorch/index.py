@@ -1,0 +1,259 @@
+"""Index: what stands in `x[...]`, read and written, with numpy's and PyTorch's rules.
+
+Ints, slices, None and Ellipsis make views; masks, integer tensors and sequences of numbers gather
+elements into new memory. A mixture does first what makes a view, then gathers from that.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dispatch.doors import DOORS
+from wgtorch.dispatch.write import write
+from wgtorch.dtype import bool_, int64, uint8
+from wgtorch.storage import View
+
+SCALARS = (bool, int, float, np.number, np.bool_)
+MANY = 32  # from this length on a list is an index by itself, whatever is in it
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """`x[index]`."""
+    if type(index) is int:
+        return at(x, 0, index, 0)
+    if type(index) is slice and x.layout.shape:
+        return cut(x, 0, index)
+    view, gathered = located(x, index)
+    if gathered is None:
+        return view if view is not x else DOORS["permute"](x, tuple(range(len(x.layout.shape))))
+    if len(gathered) == 1 and gathered[0].storage.value.dtype is int64:
+        return DOORS["_index"](view, gathered[0], 0)
+    return DOORS["_index_by"](view, gathered)
+
+
+def setitem(x: Any, index: Any, value: Any) -> None:
+    """`x[index] = value`."""
+    view, gathered = located(x, index)
+    if not isinstance(value, View):
+        if not isinstance(value, SCALARS):
+            raise TypeError(
+                f"can't assign a {type(value).__name__} to a torch.{x.dtype.short}Tensor"
+            )
+        value = x.new_full((), value)
+    elif value.device is not x.device:
+        value = value.to(x.device)  # type: ignore[attr-defined]
+    if gathered is None:
+        write(view, stretched(view, value), "copy_")
+    else:
+        write(view, DOORS["index_put"](view, gathered, value), "index_put_", True)
+
+
+def stretched(view: Any, value: Any) -> Any:
+    """The value in the shape of the view; leading dimensions of size 1 do not count."""
+    shape, wanted = value.layout.shape, view.layout.shape
+    if shape == wanted:
+        return value
+    while len(shape) > len(wanted) and shape[0] == 1:
+        value, shape = DOORS["select"](value, 0, 0), shape[1:]
+    return DOORS["expand"](value, wanted)
+
+
+# One index after the other
+
+
+def located(x: Any, index: Any) -> tuple[Any, list[Any] | None]:
+    """(the view that ints, slices, None and Ellipsis make, what is to be gathered from it)."""
+    parts = unpacked(index)
+    asked = sum([dims_of(part) for part in parts])
+    rank = len(x.layout.shape)
+    if asked > rank:
+        if not rank and any(type(part) is int for part in parts):
+            raise IndexError(NO_DIMS)
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    walk = Walk(x)
+    for part in parts:
+        if part is None:
+            walk.add_dimension()
+        elif part is Ellipsis:
+            walk.skip(rank - asked)
+        elif isinstance(part, slice):
+            walk.slice(part)
+        elif isinstance(part, bool | np.bool_):
+            walk.gather_all_or_nothing(bool(part))
+        elif isinstance(part, View):
+            walk.tensor(part)
+        else:
+            walk.select(int(part))
+    return walk.view, walk.gathered if walk.gathers else None
+
+
+NO_DIMS = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to"
+    " convert a 0-dim tensor to a number"
+)
+
+
+class Walk:
+    """Where an expression has come to: the view so far, and the dimension that is next."""
+
+    def __init__(self, x: Any):
+        self.x = self.view = x
+        self.dim = 0  # of the view
+        self.asked = 0  # of the tensor itself, for messages
+        self.gathered: list[Any] = []  # for each entry up to here a tensor, or None
+        self.gathers = False
+
+    def add_dimension(self) -> None:
+        self.view = DOORS["unsqueeze"](self.view, self.dim)
+        self.step(None)
+
+    def skip(self, count: int) -> None:
+        for _ in range(count):
+            self.asked += 1
+            self.step(None)
+
+    def slice(self, part: slice) -> None:
+        self.view = cut(self.view, self.dim, part)
+        self.skip(1)
+
+    def select(self, index: int) -> None:
+        self.view = at(self.view, self.dim, index, self.asked)
+        self.asked += 1
+
+    def gather_all_or_nothing(self, truth: bool) -> None:
+        self.view = DOORS["unsqueeze"](self.view, self.dim)
+        self.gather(self.x.new_zeros((int(truth),), dtype=int64), 1)
+
+    def tensor(self, part: Any) -> None:
+        part = like(self.x, part)
+        dtype, shape = part.storage.value.dtype, part.layout.shape
+        if shape or dtype.category > 1:
+            counts = len(shape) if dtype is bool_ or dtype is uint8 else 1
+            self.asked += counts
+            self.gather(part, counts)
+        elif dtype is bool_ or dtype is uint8:
+            self.gather_all_or_nothing(bool(part.item()))
+        else:
+            self.select(int(part.item()))
+
+    def gather(self, part: Any, dims: int) -> None:
+        self.gathers = True
+        self.step(part, dims)
+
+    def step(self, entry: Any, dims: int = 1) -> None:
+        self.gathered.append(entry)
+        self.dim += dims
+
+
+def at(x: Any, dim: int, index: int, asked: int) -> Any:
+    shape = x.layout.shape
+    if not shape:
+        raise IndexError(NO_DIMS)
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"index {index} is out of bounds for dimension {asked} with size {size}"
+        )
+    return DOORS["select"](x, dim, index)
+
+
+def cut(x: Any, dim: int, part: slice) -> Any:
+    start, stop, step = part.start, part.stop, part.step
+    if step is not None:
+        step = step.__index__()
+        if step == 0:
+            raise ValueError("slice step cannot be zero")
+        if step < 0:
+            raise ValueError("step must be greater than zero")
+    elif start is None and stop is None and dim:
+        return x
+    try:
+        start, stop, _ = slice(start, stop).indices(x.layout.shape[dim])
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
+    return DOORS["_slice"](x, dim, start, stop, step or 1)
+
+
+# What the parts of an expression are
+
+
+def unpacked(index: Any) -> list[Any]:
+    """The parts of an expression, sequences of numbers among them as tensors or arrays."""
+    if not isinstance(index, tuple):
+        index = tuple(index) if is_several(index) else (index,)
+    return [understood(part) for part in index]
+
+
+def is_several(index: Any) -> bool:
+    """Whether a list stands for a tuple of indices, as numpy once had it."""
+    if not isinstance(index, list) or len(index) >= MANY:
+        return False
+    for part in index:
+        if part is None or part is Ellipsis or isinstance(part, slice | View | list | tuple):
+            warnings.warn(
+                "Using a non-tuple sequence for multidimensional indexing is deprecated and will be"
+                " changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this"
+                " will be interpreted as tensor index, x[torch.tensor(seq)], which will result"
+                " either in an error or a different result",
+                UserWarning,
+                stacklevel=5,
+            )
+            return True
+    return False
+
+
+def understood(part: Any) -> Any:
+    """None, Ellipsis, a slice, a bool, an int, a tensor, or an array that will be one."""
+    if part is None or part is Ellipsis or isinstance(part, slice | bool | int | View | np.bool_):
+        return part
+    if isinstance(part, np.ndarray):
+        return Listed(part)
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, Sequence):
+        return Listed(np.asarray(numbers_in(part), None if len(part) else np.int64))
+    if hasattr(part, "__index__"):
+        return part.__index__()
+    raise IndexError(
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid"
+        f" indices (got {type(part).__name__})"
+    )
+
+
+class Listed(View):
+    """A sequence of numbers, before it is a tensor on the device of what it indexes."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+
+def numbers_in(part: Any) -> Any:
+    if isinstance(part, View):
+        return part.tolist()  # type: ignore[attr-defined]
+    return [numbers_in(p) for p in part] if isinstance(part, Sequence) else part
+
+
+def dims_of(part: Any) -> int:
+    """How many dimensions of the tensor a part is about."""
+    if part is None or part is Ellipsis or isinstance(part, bool | np.bool_):
+        return 0
+    if isinstance(part, Listed):
+        return part.array.ndim if part.array.dtype in (np.bool_, np.uint8) else 1
+    if isinstance(part, View) and part.dtype in (bool_, uint8):
+        return len(part.layout.shape)
+    return 1
+
+
+def like(x: Any, part: Any) -> Any:
+    """The index as a tensor on the device of what it indexes."""
+    if isinstance(part, Listed):
+        return x.new_tensor(part.array)
+    return part if part.device is x.device else part.to(x.device)

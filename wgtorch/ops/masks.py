@@ -1,0 +1,180 @@
+"""Masks: where a condition holds, and the elements there.
+
+How many there are is data, so these ops wait for the GPU once: it counts chunk by chunk, the total
+travels to the host, and with its size known the list of places is written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wgtorch.dtype import bool_, int32, int64
+from wgtorch.layout import broadcast
+from wgtorch.op import Condition, Facts, Other, Pass, Structured, composite, declare
+from wgtorch.ops.samples import bools, normal
+
+GROUP, MAX_GROUPS = 256, 65535
+CHUNK, FAN = 64, 128  # elements to a count, counts to a count of the next section
+
+
+def sections(numel: int) -> list[int]:
+    """How many counts there are of each level; the last is the total."""
+    sizes = [max(1, -(-numel // CHUNK))]
+    while len(sizes) == 1 or sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // FAN))
+    return sizes
+
+
+def chunked(shader: str, count: int, numbers: tuple[int, ...], reads=(), places=()) -> Pass:
+    groups = min(-(-count // GROUP), MAX_GROUPS)
+    front = ("elementwise.wgsl",)
+    return Pass(shader, (groups, 1, 1), (count, *numbers), reads, front=front, places=places)
+
+
+def count_plan(facts: Facts) -> list[Pass]:
+    layout = facts.layouts[0]
+    sizes = sections(layout.numel)
+    starts = np.cumsum([0, *sizes]).tolist()
+    first = (layout.numel, CHUNK)
+    steps = [chunked("count_chunks.wgsl", sizes[0], first, ("input",), (("input", layout),))]
+    levels = [
+        (sizes[k + 1], (sizes[k], FAN, starts[k], starts[k + 1])) for k in range(len(sizes) - 1)
+    ]
+    steps += [chunked("sum_chunks.wgsl", count, numbers) for count, numbers in levels]
+    for count, numbers in reversed(levels):
+        top = int(numbers[-1] == starts[-2])
+        steps.append(chunked("start_chunks.wgsl", count, (*numbers, top)))
+    return steps
+
+
+@declare(
+    Structured,
+    shape=lambda input: (sum(sections(int(np.prod(input)))),),
+    dtype=lambda input: int32,
+    plan=count_plan,
+    promotes=False,
+    torch="none",
+)
+def _true_counts(input: Condition):
+    """How many elements are not zero (the last element), and on a GPU before that, for each chunk,
+    where its share of their list starts.
+    """
+    return np.asarray(np.count_nonzero(input))
+
+
+@declare(
+    Structured,
+    shape=lambda input, starts, total: (total,),
+    dtype=lambda input, starts, total: int64,
+    plan=lambda facts: (
+        [
+            chunked(
+                "true_places.wgsl",
+                sections(facts.layouts[0].numel)[0],
+                (facts.layouts[0].numel, CHUNK),
+                ("input", "starts"),
+                (("input", facts.layouts[0]),),
+            )
+        ]
+        if facts.out.numel
+        else []
+    ),
+    promotes=False,
+    torch="none",
+)
+def _true_places(input: Condition, starts: Other, total: int):
+    "The places, counted row by row, of the elements that are not zero."
+    return np.flatnonzero(input)
+
+
+@composite(samples=None)
+def _places(input):
+    "Where the input, seen as one dimension, is not zero."
+    counts = input.detach()._true_counts()
+    total = counts.select(0, -1).clone().item()
+    return input.detach()._true_places(counts, int(total))
+
+
+def nonzero_samples(rng):
+    yield (bools(rng, 3, 4),), {}
+    yield (rng.integers(-1, 2, (2, 3, 4)).transpose(2, 0, 1),), {}
+    yield (normal(rng, 300) * bools(rng, 300),), {}
+
+
+def columns(places, shape: tuple[int, ...]) -> list:
+    """An index for each dimension, from places counted row by row."""
+    if len(shape) == 1:
+        return [places]
+    narrow, inside, found = places.to(int32), 1, []
+    for size in reversed(shape):
+        column = narrow if inside == 1 else narrow.floor_divide(inside)
+        found.append(column.remainder(size).to(int64))
+        inside *= size
+    return found[::-1]
+
+
+@composite(samples=nonzero_samples)
+def nonzero(input, *, as_tuple: bool = False):
+    """Where the input is not zero: a row of indices for each such element.
+
+    With `as_tuple` an index for each dimension, so that `x[x.nonzero(as_tuple=True)]` are those
+    elements. Waits for the GPU.
+    """
+    if as_tuple:
+        input = input if input.ndim else input.unsqueeze(0)
+        return tuple(columns(input._places(), input.layout.shape))
+    places = input._places()
+    if not input.ndim:
+        return places.new_zeros((places.layout.numel, 0))
+    found = columns(places, input.layout.shape)
+    return found[0]._stack(found, 1) if len(found) > 1 else places.unsqueeze(1)
+
+
+@composite(samples=nonzero_samples)
+def argwhere(input):
+    "As `nonzero`."
+    return input.nonzero()
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), bools(rng, 3, 4)), {}),
+        ((normal(rng, 3, 4), bools(rng, 4)), {}),
+        ((normal(rng, 4, 3).T, bools(rng, 2, 3, 4)), {}),
+    ]
+)
+def masked_select(input, mask):
+    "The elements where `mask` (bool, broadcast with the input) holds, in one dimension. Waits."
+    if mask.dtype is not bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast(input.layout.shape, mask.layout.shape)
+    places = mask.expand(shape)._places()
+    return input.expand(shape).reshape((-1,))._index(places, 0)
+
+
+@composite(
+    inplace=True,
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), bools(rng, 3, 4), normal(rng, 12)), {}),
+        ((normal(rng, 3, 4), bools(rng, 4), normal(rng, 4, 4)), {}),
+    ],
+)
+def masked_scatter(input, mask, source):
+    "The input, with the first elements of `source` where `mask` (bool, broadcast) holds. Waits."
+    if mask.dtype is not bool_:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype"
+            f" {mask.dtype.short}"
+        )
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got"
+            f" {input.dtype.short} and {source.dtype.short}"
+        )
+    shape = broadcast(input.layout.shape, mask.layout.shape)
+    places = mask.expand(shape)._places()
+    if places.layout.numel > source.layout.numel:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    chosen = source.reshape((-1,))._slice(0, 0, places.layout.numel)
+    flat = input.expand(shape).reshape((-1,))
+    return flat._index_put(places, chosen, 0, "masked_scatter").reshape(shape)

@@ -1,0 +1,456 @@
+"""Elements in another order, or repeated: flips, rolls, repetitions, margins, grids."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dtype import bool_, int32, int64, uint8
+from wgtorch.layout import Layout, broadcast, wrap_dim
+from wgtorch.op import Sizes, ViewOp, composite, declare
+from wgtorch.ops.samples import normal
+from wgtorch.storage import View
+
+# In another order
+
+
+def reversed_layout(layout: Layout, dims: Sizes) -> Layout:
+    """Read backwards along `dims`: only a copy may see this, PyTorch has no negative strides."""
+    strides, offset = list(layout.strides), layout.offset
+    for d in dims:
+        offset += max(layout.shape[d] - 1, 0) * strides[d]
+        strides[d] = -strides[d]
+    return Layout.of(layout.shape, tuple(strides), offset)
+
+
+@declare(
+    ViewOp,
+    layout=reversed_layout,
+    vjp={"input": lambda grad, dims: grad.flip(dims)},
+    torch="none",
+)
+def _flip(input, dims: Sizes):
+    "`flip` without the copy."
+    return np.flip(input, dims)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), (0,)), {}),
+        ((normal(rng, 2, 3, 4), (0, -1)), {}),
+        ((normal(rng, 4, 3).T, 1), {}),
+    ]
+)
+def flip(input, *dims: Any):
+    "The elements in reverse order along `dims`."
+    listed = dims[0] if len(dims) == 1 and isinstance(dims[0], list | tuple) else dims
+    if not dims:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
+    wrapped = [wrap_dim(d, input.ndim) for d in listed]
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    if not input.ndim or not wrapped:
+        return input.clone()
+    return input._flip(tuple(wrapped)).clone()
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 4),), {})])
+def fliplr(input):
+    "Flipped along dimension 1."
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return input.flip((1,))
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 4),), {})])
+def flipud(input):
+    "Flipped along dimension 0."
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return input.flip((0,))
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), 5), {}),
+        ((normal(rng, 3, 4), -1, 0), {}),
+        ((normal(rng, 4, 3).T, (1, 2), (0, -1)), {}),
+    ]
+)
+def roll(input, shifts, dims=None):
+    "Shifted along `dims`, what leaves at one end entering at the other; flat without `dims`."
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not dims and len(shifts) == 1:
+        return input.reshape((-1,)).roll(shifts, (0,)).reshape(input.layout.shape)
+    if len(shifts) != len(dims):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    out = input
+    for shift, d in zip(shifts, dims, strict=True):
+        d = wrap_dim(d, input.ndim)
+        size = input.layout.shape[d] if input.ndim else 1
+        if size > 1 and shift % size:
+            cut = size - shift % size
+            out = out._cat([out._slice(d, cut, size), out._slice(d, 0, cut)], d)
+    return input.clone() if out is input else out
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4),), {}),
+        ((normal(rng, 3, 4), 2), {}),
+        ((normal(rng, 2, 3, 4), -1, (1, 2)), {}),
+        ((normal(rng, 3, 4), 4), {}),
+    ]
+)
+def rot90(input, k: int = 1, dims=(0, 1)):
+    "Turned by `k` quarters of a circle, in the plane of `dims`, from the first to the second."
+    dims = tuple(dims)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    a, b = (wrap_dim(d, input.ndim) for d in dims)
+    if a == b:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    k %= 4
+    if k == 2:
+        return input.flip((a, b))
+    if k:
+        return input.flip((b if k == 1 else a,)).transpose(a, b)
+    return input.clone()
+
+
+# Repeated
+
+
+def sizes_of(given: tuple) -> tuple[int, ...]:
+    if len(given) == 1 and isinstance(given[0], list | tuple):
+        return tuple(given[0])
+    return given
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), (2, 3)), {}),
+        ((normal(rng, 3), (2, 1, 2)), {}),
+        ((normal(rng, 4, 3).T, (1, 2)), {}),
+    ],
+    torch="Tensor.repeat",
+)
+def repeat(input, *repeats: Any):
+    "The whole tensor repeated along each dimension; more `repeats` than dimensions add some in front."
+    counts = sizes_of(repeats)
+    new = len(counts) - input.ndim
+    if new < 0:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of"
+            " tensor"
+        )
+    shape = (1,) * new + tuple(input.layout.shape)
+    total = tuple(n * size for n, size in zip(counts, shape, strict=True))
+    if any(n < 0 for n in counts):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(total)}: {list(total)}"
+        )
+    between = sum(((1, size) for size in shape), ())
+    wanted = sum(((n, size) for n, size in zip(counts, shape, strict=True)), ())
+    out = input.reshape(between).expand(wanted)
+    return out.clone().reshape(total)
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 4), (2,)), {}), ((normal(rng, 3), (2, 2)), {})])
+def tile(input, *dims: Any):
+    "As `repeat`; fewer `dims` than dimensions leave those in front as they are."
+    counts = sizes_of(dims)
+    return input.repeat((1,) * (input.ndim - len(counts)) + tuple(counts))
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), 2), {}),
+        ((normal(rng, 3, 4), 3, 1), {}),
+        ((normal(rng, 3, 4), np.array([2, 0, 1]), 0), {}),
+        ((np.array([2, 0, 1]),), {}),
+    ]
+)
+def repeat_interleave(input, repeats=None, dim: int | None = None, *, output_size: int | None = None):
+    """Each slice along `dim` (each element, without one) repeated, by one number or a vector of them.
+
+    With a vector alone: the index that does so. A vector of repeats is read on the host.
+    """
+    if repeats is None:
+        return repeated_places(input, input.device, output_size)
+    if dim is None:
+        input, dim = input.reshape((-1,)), 0
+    dim = wrap_dim(dim, input.ndim)
+    if isinstance(repeats, View):
+        return by_vector(input, repeats, dim, output_size)
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    shape = input.layout.shape
+    wanted = (*shape[: dim + 1], repeats, *shape[dim + 1 :])
+    out = input.unsqueeze(dim + 1).expand(wanted).clone()
+    return out.reshape((*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
+
+
+def by_vector(input: Any, repeats: Any, dim: int, output_size: int | None) -> Any:
+    size = input.layout.shape[dim]
+    if repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.ndim == 0 or repeats.numel() == 1:
+        repeats = repeats.reshape((1,)).expand((size,))
+    if repeats.numel() != size:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) ="
+            f" {repeats.numel()} and input.size({dim}) = {size}"
+        )
+    return input.index_select(dim, repeated_places(repeats, input.device, output_size))
+
+
+def repeated_places(repeats: Any, device: Any, output_size: int | None) -> Any:
+    if repeats.dtype not in (int64, int32):
+        raise NotImplementedError(
+            f'"repeat_interleave_cpu" not implemented for \'{repeats.dtype.short}\''
+        )
+    counts = np.asarray(repeats.tolist(), np.int64)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    places = np.repeat(np.arange(counts.size), counts)
+    if output_size is not None and output_size != places.size:
+        raise RuntimeError("allocated size does not match required size")
+    return repeats.new_tensor(places, dtype=int64, device=device)
+
+
+# With margins
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 4), (1, 2)), {}),
+        ((normal(rng, 2, 3, 4), (-1, 2, 0, 1)), {"value": 1.5}),
+        ((normal(rng, 4, 3).T, (1, 1, 1, 1)), {}),
+    ],
+    method=True,
+)
+def constant_pad_nd(input, pad, value: float = 0):
+    "Elements of `value` added before and after (or, negative, taken): pairs, from the last dimension."
+    starts, shape = [0] * input.ndim, list(input.layout.shape)
+    for k in range(len(pad) // 2):
+        d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
+        left = shape[d] + min(before, 0) + min(after, 0)
+        shape[d] += before + after
+        if shape[d] < 0 or left < 0:
+            raise RuntimeError(
+                f"The input size {input.shape[d]}, plus negative padding {before} and {after},"
+                f" resulted in a negative output size, which is invalid. Check dimension {d} of"
+                f" your input."
+            )
+        starts[d] = max(before, 0)
+        if left < input.layout.shape[d]:
+            input = input._slice(d, max(-before, 0), max(-before, 0) + left)
+    if tuple(shape) == input.layout.shape:
+        return input.clone()
+    return input.new_full(shape, value)._inset([input], (tuple(starts),))
+
+
+# Shapes made alike
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 1), (2, 3, 4)), {})])
+def broadcast_to(input, size):
+    "The input expanded to `size`."
+    return input.expand(tuple(size))
+
+
+@composite(method=False, samples=lambda rng: [((normal(rng, 3, 1), normal(rng, 4)), {})])
+def broadcast_tensors(*tensors):
+    "The tensors expanded to their common shape."
+    tensors = sizes_of(tensors)
+    shape = broadcast(*[t.layout.shape for t in tensors])
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def each_at_least(raised):
+    def call(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], View):
+            return raised(tensors[0])
+        return tuple(raised(t) for t in sizes_of(tensors))
+
+    return call
+
+
+def raised_to(rank: int):
+    def raised(t: Any) -> Any:
+        if t.ndim >= rank:
+            return t
+        if rank == 3:
+            return t.unsqueeze(2) if t.ndim == 2 else t.reshape((1, t.numel(), 1))
+        return t.reshape((1,) * (rank - t.ndim) + tuple(t.layout.shape))
+
+    return each_at_least(raised)
+
+
+AT_LEAST = {rank: raised_to(rank) for rank in (1, 2, 3)}
+
+
+@composite(method=False, samples=lambda rng: [((normal(rng),), {}), ((normal(rng, 3),), {})])
+def atleast_1d(*tensors):
+    "The tensors, those without dimensions as vectors."
+    return AT_LEAST[1](*tensors)
+
+
+@composite(method=False, samples=lambda rng: [((normal(rng),), {}), ((normal(rng, 3),), {})])
+def atleast_2d(*tensors):
+    "The tensors, vectors as rows of a matrix."
+    return AT_LEAST[2](*tensors)
+
+
+@composite(method=False, samples=lambda rng: [((normal(rng, 3),), {}), ((normal(rng, 3, 2),), {})])
+def atleast_3d(*tensors):
+    "The tensors with dimensions of size 1 added, up to three."
+    return AT_LEAST[3](*tensors)
+
+
+# Grids
+
+
+@composite(
+    method=False,
+    samples=lambda rng: [
+        ((normal(rng, 3), normal(rng, 2)), {"indexing": "ij"}),
+        ((normal(rng, 3), normal(rng, 2), normal(rng, 4)), {"indexing": "xy"}),
+    ],
+)
+def meshgrid(*tensors, indexing: str | None = None):
+    "For each vector its grid of coordinates: a view that varies along the vector's own dimension."
+    tensors = sizes_of(tensors)
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing"
+            " argument.",
+            UserWarning,
+            stacklevel=2,
+        )
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
+    check_vectors(tensors)
+    swapped = indexing == "xy" and len(tensors) > 1
+    if swapped:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t.numel() for t in tensors)
+    grids = [
+        t.reshape(tuple(-1 if d == k else 1 for d in range(len(shape)))).expand(shape)
+        for k, t in enumerate(tensors)
+    ]
+    if swapped:
+        grids = [grid.transpose(0, 1) for grid in (grids[1], grids[0], *grids[2:])]
+    return tuple(grids)
+
+
+def check_vectors(tensors: tuple) -> None:
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t!r}"
+            )
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if t.device is not tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
+
+
+def vector_of(t: Any) -> Any:
+    if t.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    return t
+
+
+@composite(method=False, samples=lambda rng: [((normal(rng, 3), normal(rng, 2)), {})])
+def cartesian_prod(*tensors):
+    "All combinations of one element of each vector, as rows."
+    tensors = tuple(vector_of(t) for t in sizes_of(tensors))
+    if len(tensors) == 1:
+        return tensors[0]
+    shape = tuple(t.numel() for t in tensors)
+    grids = [
+        t.reshape(tuple(-1 if d == k else 1 for d in range(len(shape)))).expand(shape)
+        for k, t in enumerate(tensors)
+    ]
+    return tensors[0]._stack(grids, len(shape)).reshape((prod(shape), len(shape)))
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 4),), {}),
+        ((normal(rng, 4), 3), {}),
+        ((normal(rng, 3), 2, True), {}),
+    ],
+    method=False,
+)
+def combinations(input, r: int = 2, with_replacement: bool = False):
+    "All combinations of `r` elements of a vector, as rows."
+    vector_of(input)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if not r:
+        return input.new_zeros((0,))
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
+    return input._index(input.new_tensor(rows, dtype=int64), 0)
+
+
+@composite(method=False, samples=lambda rng: [((np.array([5, 0, 11]), (3, 4)), {})])
+def unravel_index(indices, shape):
+    "For places counted row by row in a tensor of `shape`: an index for each dimension."
+    if indices.dtype.is_floating_point or indices.dtype is bool_:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    inside, found = 1, []
+    for size in reversed(shape):
+        found.append(indices.floor_divide(inside).remainder(size))
+        inside *= size
+    return tuple(found[::-1])
+
+
+# Counting
+
+
+@composite(
+    samples=lambda rng: [
+        ((rng.integers(0, 5, 20),), {}),
+        ((rng.integers(0, 5, 20), normal(rng, 20)), {"minlength": 8}),
+    ]
+)
+def bincount(input, weights=None, minlength: int = 0):
+    "How often each number occurs in a vector of them (or the sum of its `weights`). Waits."
+    if input.dtype.is_floating_point or input.dtype is bool_:
+        raise NotImplementedError(f'"bincount_cpu" not implemented for \'{input.dtype.short}\'')
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.ndim != 1 or (input.dtype is not uint8 and input.numel() and int(input.amin()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.layout.shape != input.layout.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    size = max(minlength, int(input.amax()) + 1 if input.numel() else 0)
+    index = input.to(int64)
+    if weights is None:
+        ones = index.new_full((), 1).expand(index.layout.shape)
+        return index.new_zeros((size,)).scatter_add(0, index, ones)
+    return weights.new_zeros((size,)).scatter_add(0, index, weights)

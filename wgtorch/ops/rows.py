@@ -1,0 +1,203 @@
+"""Whole rows written by a vector of row numbers: index_add, index_copy, index_fill and kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dtype import int64
+from wgtorch.layout import wrap_dim
+from wgtorch.op import composite
+from wgtorch.ops.indexing import INDEX_DTYPES, check_long
+from wgtorch.ops.samples import normal
+from wgtorch.storage import View
+
+
+@composite(samples=None)
+def _rows_added(input, index, source, dim: int, name: str):
+    "`input` with `source` added to what `x[:, index]` is, along `dim`."
+    return input._index_add(index, source, dim, name)
+
+
+def samples(rng):
+    yield (normal(rng, 4, 3), 0, rng.permutation(4)[:2], normal(rng, 2, 3)), {}
+    yield (normal(rng, 5, 4).T, -1, rng.permutation(5)[:3], normal(rng, 4, 3)), {}
+
+
+def repeating(rng):
+    yield from samples(rng)
+    yield (normal(rng, 2, 4, 3), 1, rng.integers(0, 4, 9), normal(rng, 2, 9, 3)), {"alpha": -2}
+
+
+def check_index_add(input, dim: int, index, source) -> None:
+    """PyTorch's complaints."""
+    if index.ndim > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type:"
+            f" {index.dtype.short} and size: {list(index.shape)}"
+        )
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError(
+            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.short}"
+        )
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({input.dtype.short}) and source ({source.dtype.short}) must have"
+            f" the same scalar type"
+        )
+    size = source.shape[dim] if dim < source.ndim else 1
+    if index.numel() != size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to"
+            f" source.size(dim): ({size}), for dim: {dim}"
+        )
+    if beside(input, dim) != beside(source, dim):
+        raise RuntimeError(
+            f"source tensor shape must match self tensor shape, excluding the specified dimension."
+            f" Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
+        )
+
+
+def beside(t: Any, dim: int) -> list[int]:
+    return [n for d, n in enumerate(t.layout.shape) if d != dim]
+
+
+def vector(index: Any) -> Any:
+    return index if index.ndim else index.reshape((1,))
+
+
+@composite(inplace=True, samples=repeating)
+def index_add(input, dim: int, index, source, *, alpha: float = 1):
+    """`input` with `alpha` times each slice of `source` along `dim` added where `index` says.
+
+    `index` is a vector (int32 or int64), and may name a slice several times.
+    """
+    dim = wrap_dim(dim, input.ndim)
+    check_index_add(input, dim, index, source)
+    if alpha != 1:
+        alpha = alpha if source.is_floating_point() else int(alpha)
+        source = source * alpha
+    if not input.ndim:
+        return input + source.reshape(())
+    return input._rows_added(vector(index), source, dim, "index_add")
+
+
+def check_index_copy(input, dim: int, index, source) -> None:
+    if index.ndim > 1:
+        raise IndexError(
+            f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})"
+        )
+    if source.ndim and input.ndim and source.ndim != input.ndim:
+        raise IndexError(
+            f"index_copy_(): When source and destination are not scalars, their dimensionality must"
+            f" match. Source dimensionality ({source.ndim}), destination dimensionality"
+            f" ({input.ndim})"
+        )
+    check_long("index_copy_", index)
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self)"
+            f" {input.dtype.short} and (source) {source.dtype.short}"
+        )
+    if source.ndim and beside(input, dim) != beside(source, dim):
+        raise RuntimeError(
+            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination"
+            f" slice shape: {' '.join(map(str, beside(input, dim)))} at dimension {dim} and source"
+            f" slice shape: {' '.join(map(str, beside(source, dim)))} at dimension {dim}."
+        )
+    size = source.shape[dim] if source.ndim else 1
+    if index.numel() != size:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to"
+            f" source.size(dim) ({size})"
+        )
+
+
+@composite(inplace=True, samples=samples)
+def index_copy(input, dim: int, index, source):
+    "`input` with its slices along `dim` that the vector `index` (int64) names replaced by `source`'s."
+    dim = wrap_dim(dim, input.ndim)
+    check_index_copy(input, dim, index, source)
+    shape = (*input.shape[:dim], index.numel(), *input.shape[dim + 1 :])
+    source = source.reshape(shape if input.ndim else (1,))
+    return input._index_put(vector(index), source, dim, "index_copy")
+
+
+@composite(
+    inplace=True,
+    samples=lambda rng: [
+        ((normal(rng, 4, 3), 0, np.array([2, 0]), 1.5), {}),
+        ((normal(rng, 5, 4).T, 1, np.array([-1, 0]), -2), {}),
+    ],
+)
+def index_fill(input, dim: int, index, value):
+    "`input` with its slices along `dim` that the vector `index` (int64) names filled with `value`."
+    dim = wrap_dim(dim, input.ndim)
+    if index.dtype is not int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if isinstance(value, View):
+        if value.layout.shape:
+            raise RuntimeError(
+                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with"
+                f" {value.ndim} dimension(s)."  # type: ignore[attr-defined]
+            )
+        source = value.to(input.dtype)  # type: ignore[attr-defined]
+    else:
+        source = input.new_full((), value)
+    shape = (*input.layout.shape[:dim], index.numel(), *input.layout.shape[dim + 1 :])
+    return input._index_put(vector(index), source.expand(shape), dim, "index_fill")
+
+
+@composite(
+    inplace=True,
+    samples=lambda rng: [
+        (
+            (normal(rng, 4, 3), 0, rng.integers(0, 4, 6), normal(rng, 6, 3), how),
+            {"include_self": own},
+        )
+        for how in ("prod", "mean", "amax", "amin")
+        for own in (True, False)
+    ],
+)
+def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True):
+    "As `index_add`, but joining by \"prod\", \"mean\", \"amax\" or \"amin\"."
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got"
+            f" {reduce}."
+        )
+    dim = wrap_dim(dim, input.ndim)
+    check_index_add(input, dim, index, source)
+    shape = [1] * source.ndim
+    shape[dim] = -1
+    index = index.reshape(tuple(shape)).expand(source.layout.shape)
+    return input.scatter_reduce(dim, index, source, reduce, include_self=include_self)
+
+
+@composite(
+    inplace=True,
+    samples=lambda rng: [
+        ((normal(rng, 4, 3), rng.permutation(12)[:4], normal(rng, 4)), {}),
+        ((normal(rng, 4, 3), rng.integers(-12, 12, 6), normal(rng, 6)), {"accumulate": True}),
+    ],
+)
+def put(input, index, source, accumulate: bool = False):
+    "`input` with `source` at `index` (int64), as if it had one dimension."
+    check_long("put_", index)
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype ="
+            f" {input.dtype.short} and source.dtype = {source.dtype.short}"
+        )
+    if index.numel() != source.numel():
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got"
+            f" source.numel() = {source.numel()}, index.numel() = {index.numel()}"
+        )
+    flat, source = input.reshape((-1,)), source.reshape(index.layout.shape)
+    if accumulate:
+        return flat._rows_added(index, source, 0, "put").reshape(input.layout.shape)
+    return flat._index_put(index, source, 0, "put").reshape(input.layout.shape)
