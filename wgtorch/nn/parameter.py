@@ -37,9 +37,6 @@ class Parameter(Tensor):
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return type(self), (self.data, self.requires_grad)
 
-    def __repr__(self, **options: Any) -> str:
-        return "Parameter containing:\n" + super().__repr__(**options)
-
 
 class Buffer(Tensor):
     """`data` as module state that is not trained; assigned to a module it registers itself."""
