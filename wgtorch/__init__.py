@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from wgtorch import backends as _backends  # noqa: F401  (registers cpu, webgpu and meta)
 from wgtorch import autograd, create, show, webgpu
+from wgtorch.autograd.anomaly_mode import (
+    is_anomaly_check_nan_enabled, is_anomaly_detection_enabled, is_anomaly_enabled,
+)  # fmt: skip
 from wgtorch.autograd.mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
     set_grad_enabled,

@@ -37,6 +37,7 @@ class Node:
     """Somewhere a gradient passes through. `shape` and `dtype` are those of its first output."""
 
     __slots__ = ("__weakref__", "age", "dtype", "extras", "numbers", "parents", "shape")
+    dtype: Any  # a DType; None for an output that is no tensor
     outputs = 1  # how many results it has: how many gradients it is given
 
     def __init__(

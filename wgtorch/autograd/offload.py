@@ -24,7 +24,7 @@ def is_parameter_memory(tensor: Any) -> bool:
     if base.is_parameter:
         return True
     owner = _owners.get(id(tensor.storage))
-    parameter = owner and owner()
+    parameter = None if owner is None else owner()
     return parameter is not None and parameter.storage is tensor.storage
 
 

@@ -66,7 +66,8 @@ class Recipe:
         """Which facts may be tensors, and whose past they have: a parent's, the node's, none.
         Facts are counted from 1, the gradient being number 0."""
         parent = {i: k for k, i in enumerate(self.places)}
-        self.opens, self.pasts = [], []
+        self.opens: list[int] = []
+        self.pasts: list[Any] = []
         for fact, i in enumerate(self.tensors, 1):
             pasts = [parent.get(place) for place in spans[self.op.inputs[i]]]
             self.opens.append(fact)
@@ -127,7 +128,9 @@ def remember(
             return remember_lists(op, inputs, attrs, shape, dtype)
         bit += bit
     recipe = RECIPES[op, mask]
-    parents, kept, numbers = [], [], None
+    parents: list[Any] = []
+    kept: list[Any] = []
+    numbers: Any = None
     for i in recipe.places:
         t = inputs[i]
         parents.append(t.past or leaf_of(t))
@@ -165,7 +168,7 @@ def remember_lists(
     """`remember` for ops that take several tensors as one input."""
     sizes = tuple([len(t) if type(t) is tuple else None for t in inputs])
     flat = [t for given in inputs for t in (given if type(given) is tuple else (given,))]
-    mask = sum(1 << i for i, t in enumerate(flat) if isinstance(t, View) and t.requires_grad)
+    mask = sum([1 << i for i, t in enumerate(flat) if isinstance(t, View) and wants(t)])
     recipe = RECIPES[op, mask, sizes]
     if not recipe.places:
         return None
@@ -183,6 +186,10 @@ def remember_lists(
     kept += [each(inputs[i], lambda t: t.dtype) for i in recipe.dtypes]
     kept += [attrs[name] for name in recipe.attrs]
     return recipe.node(recipe, shape, dtype, parents, numbers if any(numbers) else None, kept)
+
+
+def wants(t: Any) -> bool:
+    return t.requires_grad
 
 
 def attach(node: Recorded | None, out: Any) -> None:

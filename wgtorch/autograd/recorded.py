@@ -75,8 +75,8 @@ class Recorded(Node):
             return rooted(kept, where, None)
         if past < 0:
             number = OUT - past
-            past = self if self.differentiable[number] else None
-            return rooted(kept, where, past, number, result=True)
+            own = self if self.differentiable[number] else None
+            return rooted(kept, where, own, number, result=True)
         return rooted(kept, where, self.parents[past], self.numbers[past] if self.numbers else 0)
 
     # What users see

@@ -13,6 +13,8 @@ class SavedTensor:
     """One slot. Its tensor is not touched before `unpack`; hooks may be given to it once."""
 
     __slots__ = ("_node", "_place")
+    _node: Any
+    _place: int | None
 
     def __init__(self) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")

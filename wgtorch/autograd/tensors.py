@@ -19,10 +19,13 @@ from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
 
 
+NO_SLOTS = ()  # the class that inherits has them
+
+
 class Differentiable:
     """Attributes that few tensors have are class defaults here, overridden in the instance."""
 
-    __slots__ = ()
+    __slots__ = NO_SLOTS
 
     storage: Storage
     layout: Layout
