@@ -150,7 +150,7 @@ def test_arguments_are_named_or_refused():
     for wrong in (
         lambda: x.permute(),
         lambda: x.sum(0, True, 1),
-        lambda: x.sum(axis=0),
+        lambda: x.sum(axes=0),
         lambda: x.sum(0, dim=0),
         lambda: x + "1",
     ):
@@ -164,7 +164,7 @@ def test_reductions_of_promises(dims):
     x = torch.tensor(array, device="webgpu")
     for keepdim in (False, True):
         want = np.sum(array * 2, axis=dims, keepdim=keepdim)
-        np.testing.assert_allclose((x * 2).sum(dims, keepdim).cpu().numpy(), want, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose((x * 2).sum(dims, keepdim=keepdim).cpu().numpy(), want, rtol=1e-4, atol=1e-5)
     moved = np.sum(array.transpose(2, 0, 1) * 2, axis=dims)
     out = (x.permute((2, 0, 1)) * 2).sum(dims).cpu().numpy()
     np.testing.assert_allclose(out, moved, rtol=1e-4, atol=1e-5)

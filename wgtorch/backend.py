@@ -14,7 +14,7 @@ import numpy as np
 from wgtorch.device import Device
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
-from wgtorch.op import Fold, Structured, TypedOp
+from wgtorch.op import Call, Fold, TypedOp
 from wgtorch.storage import Storage, Value, View
 
 Attrs = dict[str, Any]
@@ -41,10 +41,7 @@ class Backend(Protocol):
     def reduction(self, fold: Fold, source: Any) -> Any:
         """A Value, or a tuple of them where the op has several results."""
 
-    def structured(
-        self, op: Structured, args: tuple, attrs: Attrs, outs: tuple[Layout, ...],
-        dtypes: tuple[DType, ...],
-    ) -> tuple[Value, ...]: ...  # fmt: skip
+    def structured(self, call: Call, args: tuple) -> tuple[Value, ...]: ...
 
     def assign(self, storage: Storage, layout: Layout, source: View) -> None:
         """Puts a Value into `storage` that has `source` where `layout` points.

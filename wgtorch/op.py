@@ -282,6 +282,19 @@ class Structured(Op):
         return results(self.name, self.outputs)
 
 
+class Call:
+    """A structured op on tensors of given layouts and dtypes: all that is settled without data."""
+
+    __slots__ = ("attrs", "dtypes", "layouts", "op", "out_dtypes", "outs", "ready")
+
+    def __init__(self, op: Structured, layouts: tuple, dtypes: tuple, attrs: dict[str, Any],
+                 outs: tuple[Layout, ...], out_dtypes: tuple[DType, ...]):  # fmt: skip
+        self.op, self.attrs = op, attrs
+        self.layouts, self.dtypes = layouts, dtypes  # of the inputs; None, or a tuple for several
+        self.outs, self.out_dtypes = outs, out_dtypes
+        self.ready: Any = None  # a backend's note of how it runs this
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Map(Structured):
     """Element i of the result by `value_at(i)` of a shader that reads inputs as `NAME_at(place)`.

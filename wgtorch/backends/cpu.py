@@ -44,29 +44,29 @@ class CPU:
 
     def elementwise(self, typed, args, attrs, out):
         arrays = []
-        for arg, kind in zip(args, self.kinds[typed], strict=False):
-            if isinstance(arg, View):
-                value, layout = arg.storage.value, arg.layout
-                known = value.load
-                if known is not None and known[0] is layout:
-                    array = known[1]
-                else:
-                    array = self.download(arg)
-                    value.load = (layout, array)
-                arrays.append(array if array.dtype is kind else array.astype(kind))
-            else:
-                arrays.append(number(arg, kind))
         token = hush(IGNORE)
         try:
+            for arg, kind in zip(args, self.kinds[typed], strict=False):
+                if isinstance(arg, View):
+                    value, layout = arg.storage.value, arg.layout
+                    known = value.load
+                    if known is not None and known[0] is layout:
+                        array = known[1]
+                    else:
+                        array = self.download(arg)
+                        value.load = (layout, array)
+                    arrays.append(array if array.dtype is kind else array.astype(kind))
+                else:
+                    arrays.append(number(arg, kind))
             result = typed.op.reference(*arrays, **attrs)
+            fits = result.dtype is typed.dtype.np and result.shape == out.shape
+            if fits and out.shape and result.flags.c_contiguous and result is not arrays[0]:
+                value = Value(self.device, typed.dtype, out.numel, result.reshape(-1))
+                value.load = (out, result)
+                return value
+            return self._made(result, typed.dtype, out)
         finally:
             restore(token)
-        fits = result.dtype is typed.dtype.np and result.shape == out.shape
-        if fits and out.shape and result.flags.c_contiguous and result is not arrays[0]:
-            value = Value(self.device, typed.dtype, out.numel, result.reshape(-1))
-            value.load = (out, result)
-            return value
-        return self._made(result, typed.dtype, out)
 
     def source(self, view):
         return self.download(view)
@@ -81,12 +81,12 @@ class CPU:
         made = zip(results, fold.dtypes, strict=True)
         return tuple([self._made(result, dtype, fold.out) for result, dtype in made])
 
-    def structured(self, op, args, attrs, outs, dtypes):
+    def structured(self, call, args):
         arrays = [self._array(a) for a in args]
         with QUIET():
-            results = op.invoke(arrays, attrs)
-        results = results if op.outputs else (results,)
-        made = zip(results, dtypes, outs, strict=True)
+            results = call.op.invoke(arrays, call.attrs)
+        results = results if call.op.outputs else (results,)
+        made = zip(results, call.out_dtypes, call.outs, strict=True)
         return tuple([self._made(result, dtype, out) for result, dtype, out in made])
 
     def assign(self, storage, layout, source):

@@ -33,8 +33,8 @@ class Meta:
         values = tuple([self._nothing(dtype, fold.out.numel) for dtype in fold.dtypes])
         return values if fold.op.outputs else values[0]
 
-    def structured(self, op, args, attrs, outs, dtypes):
-        pairs = zip(dtypes, outs, strict=True)
+    def structured(self, call, args):
+        pairs = zip(call.out_dtypes, call.outs, strict=True)
         return tuple(self._nothing(dtype, out.numel) for dtype, out in pairs)
 
     def assign(self, storage, layout, source):

@@ -10,18 +10,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import attach_many, record, remember
+from wgtorch.autograd.recipe import attach, attach_many, record, remember
 from wgtorch.config import DEBUG, trace
 from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, number, unfit
 from wgtorch.dispatch.folds import reduction
-from wgtorch.dtype import DType, promote_types, result_kind
+from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
 from wgtorch.layout import Layout, meet
-from wgtorch.op import Composite, Elementwise, Op, Reduction, Structured, ViewOp
+from wgtorch.op import Call, Composite, Elementwise, Op, Reduction, Structured, ViewOp
 from wgtorch.storage import Storage, View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
+CALLS_KEPT = 4096  # of each structured op, by layouts, dtypes and attributes
 NO_ATTRS: dict[str, Any] = {}
 DOORS: dict[str, Callable[..., Tensor]] = {}  # the ops as operators call them
 FACES: dict[str, Callable[..., Tensor]] = {}  # the ops as users call them, with all arguments
@@ -66,11 +67,11 @@ def is_simple(op: Op) -> bool:
 
 def operator(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
     """The op as a Python operator: operands it does not know may know it."""
+    if op.operator in ("neg", "pos", "abs", "invert"):
+        return DOORS[op.name]
     if not is_simple(op):
         door = DOORS[op.name]
         return lambda x, y: door(x, y) if isinstance(y, View) or is_number(y) else NotImplemented
-    if len(op.inputs) == 1:
-        return DOORS[op.name]
     door = gated(op, named(op, binary(op, tensor, lambda op, value: NotImplemented)))
     return announced(op, door) if DEBUG >= 5 else door
 
@@ -226,32 +227,67 @@ def view(op: ViewOp, tensor: type[Tensor]):
 
 
 def structured(op: Structured, tensor: type[Tensor]):
-    bind = binder(op)
+    bind, known = binder(op), {}
+    when_default_changes.append(known.clear)
+    flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
     marks = tuple(op.markers.values())
+    several = "Tensors" in marks
 
     def call(*args, **given):
         args, attrs = bind(args, given)
-        args = settled(op, marks, args)
-        flat = flatten(args)
-        device = flat[0].storage.value.device
-        shapes = [described(a, lambda t: t.layout.shape) for a in args]
-        dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
-        outs = op.shape(*shapes, **attrs)
-        outs = outs if op.outputs else (outs,)
-        layouts = tuple([Layout.contiguous(tuple(o)) for o in outs])
-        kinds = result_dtypes(op, dtypes, attrs)
-        values = device.backend.structured(op, args, attrs, layouts, kinds)
-        results = [tensor(Storage(v), at) for v, at in zip(values, layouts, strict=True)]
-        if state.recording and any([t._wants or t.storage.writes for t in flat]):
-            if op.outputs:
-                flags = op.differentiable or (True,) + (False,) * (len(results) - 1)
-                node = remember(op, args, attrs, layouts[0].shape, kinds[0])
-                attach_many(node, results, flags)
-            else:
-                record(op, args, attrs, results[0])
-        return op.gather(*results) if op.outputs else results[0]
+        if several:
+            args = tuple([tuple(a) if m == "Tensors" else a for a, m in zip(args, marks, strict=True)])
+        key, device, wants = facts_of(args)
+        key = (*key, *attrs.values())
+        settled_call = known.get(key)
+        if settled_call is None:
+            fitting = settled(op, args)
+            if any([a is not b for a, b in zip(flatten(args), flatten(fitting), strict=True)]):
+                return call(**dict(zip(op.inputs, fitting, strict=True)), **attrs)
+            if len(known) == CALLS_KEPT:
+                known.clear()
+            settled_call = known[key] = settle(op, args, attrs)
+        values = device.backend.structured(settled_call, args)
+        pairs = zip(values, settled_call.outs, strict=True)
+        results = [tensor(Storage(value), layout) for value, layout in pairs]
+        out = results[0]
+        if wants and state.recording:
+            node = remember(op, args, attrs, out.layout.shape, values[0].dtype)
+            attach_many(node, results, flags) if op.outputs else attach(node, out)
+        return op.gather(*results) if op.outputs else out
 
     return call
+
+
+def facts_of(args: tuple) -> tuple[list, Any, Any]:
+    """(what a call depends on, the device, whether somebody may want a gradient)."""
+    key: list[Any] = []
+    device, wants = None, 0
+    for a in args:
+        if isinstance(a, View):
+            storage = a.storage
+            value = storage.value
+            device = value.device
+            key += (a.layout, value.dtype, device)
+            wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
+        elif type(a) is tuple:
+            more, inner, wanted = facts_of(a)
+            key += (len(a), *more)
+            device, wants = inner or device, wants or wanted
+        else:
+            key.append(type(a))
+    return key, device, wants
+
+
+def settle(op: Structured, args: tuple, attrs: dict[str, Any]) -> Call:
+    """The call that these make, now that they fit together; raises what shapes forbid."""
+    shapes = [described(a, lambda t: t.layout.shape) for a in args]
+    dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
+    layouts = tuple([described(a, lambda t: t.layout) for a in args])
+    outs = op.shape(*shapes, **attrs)
+    outs = outs if op.outputs else (outs,)
+    outs = tuple([Layout.contiguous(tuple(o)) for o in outs])
+    return Call(op, layouts, tuple(dtypes), attrs, outs, result_dtypes(op, dtypes, attrs))
 
 
 def composed(op: Composite, tensor: type[Tensor]):
@@ -288,9 +324,9 @@ def together(op: Op, args: tuple) -> tuple:
     return tuple([a.to(device) if isinstance(a, View) else a for a in args])
 
 
-def settled(op: Structured, marks: tuple[str, ...], args: tuple) -> tuple:
+def settled(op: Structured, args: tuple) -> tuple:
     """The inputs of a structured op: tensors of one device, promoted where they count."""
-    args = tuple([tuple(a) if m == "Tensors" else a for a, m in zip(args, marks, strict=True)])
+    marks = tuple(op.markers.values())
     flat = []
     for value, mark in zip(args, marks, strict=True):
         for t in value if mark == "Tensors" else () if value is None else (value,):

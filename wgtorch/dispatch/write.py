@@ -145,7 +145,8 @@ def public(op: Op) -> Callable[..., Any]:
         result = door(*args, **given)
         if isinstance(result, tuple):
             pairs = zip(out, result, strict=True)
-            return type(result)(*[into(o, r, name) for o, r in pairs])  # type: ignore[call-arg]
+            filled = [into(o, r, name) for o, r in pairs]
+            return tuple(filled) if type(result) is tuple else type(result)(*filled)
         return into(out, result, name)
 
     call.__name__ = call.__qualname__ = name

@@ -30,6 +30,7 @@ class Writer:
         self.fields = dict.fromkeys(fields, "u32")
         self.lines: dict[str, None] = {}  # an ordered set: each helper is declared once
         self.slots = 0
+        self.places: dict[Layout, tuple[str, list[str]]] = {}  # of strided operands
 
     def declare(self, line: str) -> None:
         self.lines[line] = None
@@ -75,6 +76,15 @@ def place_function(writer: Writer, name: str, form: int) -> list[str]:
     return numbers
 
 
+def place_of(writer: Writer, load: Load) -> tuple[str, list[str]]:
+    """(function, numbers) of a strided operand's place; operands that lie alike share them."""
+    known = writer.places.get(load.layout)
+    if known is None:
+        name = f"place{len(writer.places)}"
+        known = writer.places[load.layout] = name, place_function(writer, name, load.form)
+    return known
+
+
 def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[str]]:
     """(statements, the four elements) of the quad `q`, whose first element is number `i`."""
     dtype, form, fours = load.dtype, load.form, load.fours
@@ -85,24 +95,21 @@ def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[s
         if form == OFFSET:
             quad = f"({writer.number()} / 4u + q)"
         elif form:
-            place_function(writer, f"place{index}", form)
-            quad = f"(place{index}(i) / 4u)"
+            quad = f"({place_of(writer, load)[0]}(i) / 4u)"
         return read_quad(dtype, name, quad, f"q{index}")
     name = writer.bind(single, "read")
     if form == OFFSET:
         offset = writer.number()
         return [], [read_one(dtype, name, f"{offset} + i + {k}u") for k in range(4)]
     if form == SINGLE or fours == "same":
-        place = writer.number() if form == SINGLE else f"place{index}(i)"
-        if form != SINGLE:
-            place_function(writer, f"place{index}", form)
+        place = writer.number() if form == SINGLE else f"{place_of(writer, load)[0]}(i)"
         kept = [f"let p{index} = {place};", f"let e{index} = {read_one(dtype, name, f'p{index}')};"]
         return kept, [f"e{index}"] * 4
-    numbers = place_function(writer, f"place{index}", form)
+    place, numbers = place_of(writer, load)
     if fours == "step":
         places = [f"p{index} + {k}u * {numbers[-1]}" for k in range(4)]
-        return [f"let p{index} = place{index}(i);"], [read_one(dtype, name, p) for p in places]
-    kept = [f"let p{index}{k} = place{index}(i + {k}u);" for k in range(4)]
+        return [f"let p{index} = {place}(i);"], [read_one(dtype, name, p) for p in places]
+    kept = [f"let p{index}{k} = {place}(i + {k}u);" for k in range(4)]
     return kept, [read_one(dtype, name, f"p{index}{k}") for k in range(4)]
 
 
@@ -115,8 +122,7 @@ def load_one(writer: Writer, index: int, load: Load) -> tuple[list[str], str]:
     elif load.form == SINGLE:
         place = writer.number()
     elif load.form:
-        place_function(writer, f"place{index}", load.form)
-        place = f"place{index}(i)"
+        place = f"{place_of(writer, load)[0]}(i)"
     kept = [f"let p{index} = {place};"]
     return kept, read_one(load.dtype, name, f"p{index}")
 

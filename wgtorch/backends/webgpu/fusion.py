@@ -114,9 +114,14 @@ class Program:
         if not steps:
             loads.append(root.filled if type(root) is Promise else root)
             place[loads[0]] = -1
-        numbers = []
+        numbers, places = [], {}
         for load in loads:
             key.append(load.kind)
+            if load.form > SINGLE:  # operands that lie alike are found by the same numbers
+                known = len(places)
+                key.append(places.setdefault(load.layout, known))
+                if len(places) == known:
+                    continue
             if load.form:
                 numbers += load.numbers
         self.load_numbers, self.scalars = numbers, scalars

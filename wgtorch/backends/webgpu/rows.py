@@ -22,7 +22,7 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
-from wgtorch.op import Rowwise, Table
+from wgtorch.op import Call, Rowwise
 from wgtorch.storage import Value
 
 if TYPE_CHECKING:
@@ -42,28 +42,29 @@ class Rows:
     def __init__(self, home: WebGPU):
         self.home = home
         self.kernels: dict[Any, Kernel] = {}
-        self.launches = Table(lambda key: self._launch(*key))
 
-    def run(
-        self, op: Rowwise, args: tuple, attrs: dict[str, Any], outs: tuple[Layout, ...],
-        dtypes: tuple[DType, ...],
-    ) -> tuple[Value, ...]:  # fmt: skip
+    def run(self, call: Call, args: tuple, launch: Launch) -> tuple[Value, ...]:
         home, blocks = self.home, []
-        kinds = tuple([None if a is None else (a.layout, a.dtype) for a in args])
-        launch = self.launches[op, kinds, outs, dtypes, tuple(attrs.items())]
         for arg in args:
             if arg is not None:
                 value = arg.storage.value
                 if value.promise is not None:
                     home.fill(value)
                 blocks.append(value.buffer.block)
-        pairs = list(zip(dtypes, outs, strict=True))
-        buffers = [home.take(out.numel * dtype.itemsize) for dtype, out in pairs]
-        blocks += [buffer.block for buffer in buffers]
+        values = []
+        for dtype, out in zip(call.out_dtypes, call.outs, strict=True):
+            buffer = home.take(out.numel * dtype.itemsize)
+            blocks.append(buffer.block)
+            values.append(Value(home.device, dtype, out.numel, buffer))
         if launch.kernel is not None:
             home.queue.dispatch(launch.kernel, blocks, launch.numbers, launch.groups)
-        made = zip(pairs, buffers, strict=True)
-        return tuple([Value(home.device, d, out.numel, buffer) for (d, out), buffer in made])
+        return tuple(values)
+
+    def launch(self, call: Call) -> Launch:
+        pairs = zip(call.layouts, call.dtypes, strict=True)
+        kinds = tuple([None if layout is None else (layout, dtype) for layout, dtype in pairs])
+        attrs = tuple(call.attrs.items())
+        return self._launch(call.op, kinds, call.outs, call.out_dtypes, attrs)
 
     def _launch(self, op, kinds, outs, dtypes, attrs) -> Launch:
         home = self.home

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.config import CHECK, FALLBACK
 from wgtorch.dtype import DType, int32
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
-from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Structured, Table
+from wgtorch.op import Call, Facts, Join, Map, Pass, Rowwise, Structured
 from wgtorch.storage import Value, View
 
 if TYPE_CHECKING:
@@ -38,55 +39,80 @@ Bound = tuple[str, DType]  # a buffer's name in the shader, and its dtype
 fallbacks: Counter[str] = Counter()  # ops that ran on the cpu instead, and how often
 
 
+class Step(NamedTuple):
+    """A pass, ready to be dispatched. Buffers are numbered: inputs, results, temporaries."""
+
+    kernel: Kernel
+    slots: tuple[int, ...]
+    numbers: tuple[float, ...]
+    groups: tuple[int, int, int]
+    cleared: tuple[int, ...]
+    temps: tuple[int, ...]  # bytes of those that begin with this pass
+    complaint: str  # about an index out of range
+
+
 class Launcher:
     def __init__(self, home: WebGPU):
         self.home = home
         self.kernels: dict[tuple, Kernel] = {}
         self.rows = Rows(home)
-        self.plans = Table(lambda key: self._plan(*key))
 
-    def structured(
-        self, op: Structured, args: tuple, attrs: dict[str, Any], outs: tuple[Layout, ...],
-        dtypes: tuple[DType, ...],
-    ) -> tuple[Value, ...]:  # fmt: skip
-        home = self.home
-        for dtype, out in zip(dtypes, outs, strict=True):
-            home.check(dtype, out.numel)
+    def structured(self, call: Call, args: tuple) -> tuple[Value, ...]:
+        ready = call.ready
+        if ready is None or ready[0] is not self:  # new, or of a device that was lost
+            ready = call.ready = self, *self._prepare(call)
+        return ready[1](call, args, ready[2])
+
+    def _prepare(self, call: Call) -> tuple[Callable, Any]:
+        """(what runs such calls, what it needs to know)."""
+        op = call.op
+        for dtype, out in zip(call.out_dtypes, call.outs, strict=True):
+            self.home.check(dtype, out.numel)
         if isinstance(op, Join):
-            return (self._join(op, args, attrs, outs[0], dtypes[0]),)
+            return self._join, None
         if isinstance(op, Rowwise):
-            return self.rows.run(op, args, attrs, outs, dtypes)
-        if op.plan is None and not isinstance(op, Map):
-            return self._on_the_cpu(op, args, attrs, dtypes)
-        key = (op, tuple([layout_of(a) for a in args]), tuple([dtype_of(a) for a in args]), outs,
-               dtypes, tuple(attrs.items()))  # fmt: skip
-        passes = self.plans[key]
-        if passes is None:
-            return self._on_the_cpu(op, args, attrs, dtypes)
-        names = op.outputs or ("result",)
-        buffers = {}
-        for name, arg in zip(op.inputs, args, strict=True):
-            if arg is not None and name != op.starts_as:
-                buffers[name] = (self._filled(arg), arg.dtype)
-        for name, dtype, out in zip(names, dtypes, outs, strict=True):
-            if op.starts_as:
-                buffers[name] = (self._begun(args[op.inputs.index(op.starts_as)]), dtype)
-            else:
-                buffers[name] = (home.take(out.numel * dtype.itemsize), dtype)
-        for step in passes:
-            self._launch(op, step, buffers)
-        return tuple(
-            [
-                Value(home.device, dtype, out.numel, buffers[name][0])
-                for name, dtype, out in zip(names, dtypes, outs, strict=True)
-            ]
-        )
+            return self.rows.run, self.rows.launch(call)
+        passes = self._plan(call)
+        return (self._on_the_cpu, None) if passes is None else (self._run, self._steps(call, passes))
 
-    def _filled(self, view: View):
-        value = view.storage.value
-        if value.promise is not None:
-            self.home.fill(value)
-        return value.buffer
+    def _run(self, call: Call, args: tuple, steps: list[Step]) -> tuple[Value, ...]:
+        home, op, buffers, results = self.home, call.op, [], []
+        begun = None
+        for name, arg in zip(op.inputs, args, strict=True):
+            if arg is None:
+                continue
+            if name == op.starts_as:
+                begun = self._begun(arg)
+                buffers.append(begun)
+                continue
+            value = arg.storage.value
+            if value.promise is not None:
+                home.fill(value)
+            buffers.append(value.buffer)
+        for dtype, out in zip(call.out_dtypes, call.outs, strict=True):
+            buffer = begun or home.take(out.numel * dtype.itemsize)
+            buffers.append(buffer)
+            results.append(Value(home.device, dtype, out.numel, buffer))
+        for step in steps:
+            for nbytes in step.temps:
+                buffers.append(home.take(nbytes))
+            for slot in step.cleared:
+                home.queue.clear(buffers[slot])
+            blocks = [buffers[slot].block for slot in step.slots]
+            if step.kernel.checks:
+                self._checked(step, blocks)
+            else:
+                home.queue.dispatch(step.kernel, blocks, step.numbers, step.groups)
+        return tuple(results)
+
+    def _checked(self, step: Step, blocks: list) -> None:
+        """A dispatch that may report an index out of range."""
+        dock = self.home.dock
+        flags, slot = dock.flag(step.complaint)
+        blocks.append(flags.block)
+        self.home.queue.dispatch(step.kernel, blocks, (*step.numbers, slot), step.groups)
+        if CHECK:
+            dock.finish()
 
     def _begun(self, view: View):
         """A buffer of its own with the view's elements."""
@@ -98,8 +124,11 @@ class Launcher:
         home.fill(value)
         return value.buffer
 
-    def _plan(self, op, layouts, dtypes, outs, out_dtypes, attrs) -> list[Pass] | None:
-        facts = Facts(layouts, dtypes, outs, out_dtypes, dict(attrs), self.home.gpu.traits)
+    def _plan(self, call: Call) -> list[Pass] | None:
+        """What to run; None where only the cpu can."""
+        op, layouts = call.op, call.layouts
+        facts = Facts(layouts, call.dtypes, call.outs, call.out_dtypes, call.attrs,
+                      self.home.gpu.traits)  # fmt: skip
         if isinstance(op, Map):
             count = -(-facts.out.numel // 4)
             groups = min(-(-count // GROUP), MAX_GROUPS)
@@ -109,47 +138,54 @@ class Launcher:
                         places=tuple(op.places(facts).items()),
                         complaint=op.complaint(facts))  # fmt: skip
             return [placed(step)] if count else []
-        passes = op.plan(facts)
+        passes = op.plan(facts) if op.plan is not None else None
         if passes is None:
             return None
         return [placed(step) for step in ([passes] if isinstance(passes, Pass) else passes)]
 
-    def _launch(self, op: Structured, step: Pass, buffers: dict[str, tuple]) -> None:
-        home = self.home
-        for name, dtype, numel in step.temps:
-            buffers[name] = (home.take(numel * dtype.itemsize), dtype)
-        for name in step.clear:
-            home.queue.clear(buffers[name][0])
-        bound = [(name, buffers[name][1]) for name in (*step.reads, *step.writes)]
+    def _steps(self, call: Call, passes: list[Pass]) -> list[Step]:
+        op, dtypes, slots = call.op, {}, {}
+        given = [(n, d) for n, d in zip(op.inputs, call.dtypes, strict=True) if d is not None]
+        made = zip(op.outputs or ("result",), call.out_dtypes, strict=True)
+        for name, dtype in (*given, *made):
+            slots[name], dtypes[name] = len(slots), dtype
+        steps, taken = [], len(slots)
+        for step in passes:
+            for name, dtype, _ in step.temps:
+                slots[name], dtypes[name] = taken, dtype
+                taken += 1
+            bound = [(name, dtypes[name]) for name in (*step.reads, *step.writes)]
+            steps.append(
+                Step(
+                    self._kernel(op, step, bound),
+                    tuple([slots[name] for name, _ in bound]),
+                    step.numbers,
+                    step.groups,
+                    tuple([slots[name] for name in step.clear]),
+                    tuple([numel * dtype.itemsize for _, dtype, numel in step.temps]),
+                    step.complaint or f"{op.name}(): index {{index}} is out of range",
+                )
+            )
+        return steps
+
+    def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
         forms = tuple([(name, layout.form) for name, layout in step.places])
         key = (step.shader, step.front, tuple(bound), len(step.reads), isinstance(op, Map), forms,
                step.merge)  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
-            kernel = self.kernels[key] = self._kernel(op, step, bound)
-        blocks = [buffers[name][0].block for name in (*step.reads, *step.writes)]
-        if not kernel.checks:
-            home.queue.dispatch(kernel, blocks, step.numbers, step.groups)
-            return
-        text = step.complaint or f"{op.name}(): index {{index}} is out of range"
-        flags, slot = home.dock.flag(text)
-        blocks.append(flags.block)
-        home.queue.dispatch(kernel, blocks, (*step.numbers, slot), step.groups)
-        if CHECK:
-            home.dock.finish()
-
-    def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
-        text = written(op, step, bound, self.home.dialect)
-        kernel = self.home.gpu.pipelines.get(text, op.name)
-        kernel.checks = REPORT in text
+            text = written(op, step, bound, self.home.dialect)
+            kernel = self.kernels[key] = self.home.gpu.pipelines.get(text, op.name)
+            kernel.checks = REPORT in text
         return kernel
 
     # The two kinds without a shader of their own
 
-    def _join(self, op: Join, args, attrs, out: Layout, dtype: DType) -> Value:
-        home, value = self.home, None
+    def _join(self, call: Call, args: tuple, _: None) -> tuple[Value, ...]:
+        home, value, op = self.home, None, call.op
+        out, dtype = call.outs[0], call.out_dtypes[0]
         parts = [p for arg in args for p in (arg if isinstance(arg, tuple) else (arg,))]
-        places = op.places(out, [p.layout for p in parts], **attrs)
+        places = op.places(out, [p.layout for p in parts], **call.attrs)  # type: ignore[attr-defined]
         for part, place in zip(parts, places, strict=True):
             if place is out:
                 value = Value(home.device, dtype, out.numel, self._begun(part))
@@ -159,11 +195,11 @@ class Launcher:
             if place.numel:
                 operand = home._operand(part, Layout.contiguous(part.layout.shape))
                 home._put(operand, value, place)
-        return value or Value(home.device, dtype, out.numel, home.take(0))
+        return (value or Value(home.device, dtype, out.numel, home.take(0)),)
 
-    def _on_the_cpu(self, op: Structured, args, attrs, dtypes) -> tuple[Value, ...]:
+    def _on_the_cpu(self, call: Call, args: tuple, _: None) -> tuple[Value, ...]:
         """No kernel here: the reference computes, which is said once and counted."""
-        home = self.home
+        home, op = self.home, call.op
         if FALLBACK == "error":
             raise NotImplementedError(
                 f"{op.name} has no kernel on {home.device} and WGTORCH_FALLBACK=error forbids the"
@@ -176,12 +212,10 @@ class Launcher:
                 stacklevel=4,
             )
         fallbacks[op.name] += 1
-        results = op.invoke([self._as_array(a) for a in args], attrs)
+        results = op.invoke([self._as_array(a) for a in args], call.attrs)
         results = results if op.outputs else (results,)
-        return tuple(
-            [home.upload(np.asarray(r), d) for r, d in zip(results, dtypes, strict=True)]
-        )
-
+        made = zip(results, call.out_dtypes, strict=True)
+        return tuple([home.upload(np.asarray(result), dtype) for result, dtype in made])
 
     def _as_array(self, arg: Any) -> Any:
         if arg is None:
@@ -295,15 +329,3 @@ def declare_of(writer: Writer, name: str, dtype: DType) -> None:
     dialect = writer.dialect
     said = converted("x", int32, dtype, dialect)
     writer.declare(f"fn {name}_of(x: i32) -> {dialect.type_of(dtype)} {{ return {said}; }}")
-
-
-def layout_of(arg: Any) -> Any:
-    if arg is None:
-        return None
-    return tuple([a.layout for a in arg]) if isinstance(arg, tuple) else arg.layout
-
-
-def dtype_of(arg: Any) -> Any:
-    if arg is None:
-        return None
-    return tuple([a.dtype for a in arg]) if isinstance(arg, tuple) else arg.dtype
