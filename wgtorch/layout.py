@@ -16,7 +16,7 @@ remembered = lru_cache(maxsize=1 << 16)
 PLAIN = 0  # element i is at i
 OFFSET = 1  # at offset + i
 SINGLE = 2  # every element is the one at offset
-STRIDED = 3  # 3 + n: offset and n axes, outermost first
+STRIDED = 3  # 3 + n: offset and the n axes that move, outermost first
 
 
 class Layout:
@@ -179,16 +179,18 @@ class Layout:
             if flat.is_contiguous:
                 self._form = OFFSET if self.offset else PLAIN
             else:
-                self._form = SINGLE if flat.strides == (0,) else STRIDED + len(flat.shape)
+                moving = sum(stride != 0 for stride in flat.strides)
+                self._form = STRIDED + moving if moving else SINGLE
         return self._form
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of this form: offset, then (elements inside, size, stride) of each axis."""
+        """Of this form: offset, then (elements inside, size, stride) of each axis that moves."""
         if self._numbers is None:
             flat, form = self.collapse(), self.form
             axes = zip(row_major(flat.shape), flat.shape, flat.strides, strict=True)
-            more: tuple[int, ...] = sum(axes, ()) if form >= STRIDED else ()
+            moving = [axis for axis in axes if axis[2]]
+            more: tuple[int, ...] = sum(moving, ()) if form > STRIDED else ()
             # a stride is negative where a copy is made backwards; kernels count modulo 2**32
             self._numbers = tuple([n & 0xFFFFFFFF for n in (self.offset, *more)]) if form else ()
         return self._numbers
