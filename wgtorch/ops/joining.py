@@ -361,9 +361,12 @@ def inset_grad(grad, starts, shape, k: int):
         ),
     ],
     vjp={
+        "input": lambda grad, tensors_shape, starts: grad._inset(
+            [grad.new_zeros(()).expand(shape) for shape in tensors_shape], starts
+        ),
         "tensors": lambda grad, tensors_shape, starts: [
             inset_grad(grad, starts, shape, k) for k, shape in enumerate(tensors_shape)
-        ]
+        ],
     },
     samples=lambda rng: [
         ((np.zeros((5, 6), np.float32), [normal(rng, 2, 3), normal(rng, 3, 3)]),
@@ -372,7 +375,7 @@ def inset_grad(grad, starts, shape, k: int):
     torch="none",
 )  # fmt: skip
 def _inset(input, tensors: Tensors, starts: tuple):
-    "`input`, a constant, with each of `tensors` put at its place in `starts`."
+    "`input` with each of `tensors` put at its place in `starts`."
     out = np.array(input)
     for t, start in zip(tensors, starts, strict=True):
         out[tuple(slice(a, a + n) for a, n in zip(start, t.shape, strict=True))] = t
