@@ -375,3 +375,21 @@ def test_disable_decorates(device):
         work()
     with graph.saved_tensors_hooks(same, same):
         pass
+
+
+def test_hooks_in_a_generator_last_until_it_leaves_them(device):
+    x = T([1.0], device, grad=True)
+    r = Recorder()
+
+    def steps():
+        with r.hooks():
+            yield
+        yield
+
+    run = steps()
+    next(run)
+    x.exp()
+    assert len(r.packed) == 1, "as with any context manager, the consumer sees it too"
+    next(run)
+    x.exp()
+    assert len(r.packed) == 1

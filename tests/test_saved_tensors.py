@@ -446,3 +446,18 @@ def test_detaching_in_place_after_saving(device):
         h.detach_()
         y.sum().backward()
         close(x.grad, [2.0, 4.0])
+
+
+def test_what_unpack_returns_has_a_version_of_its_own(device):
+    x = T([1.0, 2.0], device, grad=True)
+
+    def unpack(t):
+        t.mul_(2.0)
+        return t
+
+    with graph.saved_tensors_hooks(lambda t: t.detach().clone(), unpack):
+        y = x.exp()
+    version = y._version
+    y.sum().backward()
+    assert y._version == version
+    close(x.grad, 2 * np.exp([1.0, 2.0]))

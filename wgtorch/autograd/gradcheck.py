@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.autograd.gradients import grad
-from wgtorch.autograd.mode import no_grad
+from wgtorch.autograd.mode import enable_grad, no_grad
 from wgtorch.storage import View
 
 
@@ -192,9 +192,10 @@ def gradgradcheck(
 
     def gradients(*arguments: Any) -> tuple:
         args, chosen = arguments[: len(given)], arguments[len(given) :]
-        outs = Check(func, args, wanting, False).outputs()
-        targets = [args[i] for i in wanting]
-        found = grad(outs, targets, chosen, create_graph=True, allow_unused=True)
+        with enable_grad():
+            outs = Check(func, args, wanting, False).outputs()
+            targets = [args[i] for i in wanting]
+            found = grad(outs, targets, chosen, create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
 
     return gradcheck(gradients, (*given, *seeds), raise_exception=raise_exception, **options)

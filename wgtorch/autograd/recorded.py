@@ -40,9 +40,11 @@ class Recorded(Node):
         with_past = state.recording
         for fact, past in zip(recipe.opens, recipe.pasts, strict=True):
             kind = type(facts[fact])
-            if (kind is tuple or kind is Packed or kind is list) and (
-                needed is None or fact in needed
-            ):
+            if needed is not None and fact not in needed:
+                continue
+            if kind is tuple and not with_past:
+                facts[fact] = unrooted(facts[fact])
+            elif kind is tuple or kind is Packed or kind is list:
                 facts[fact] = self._opened(facts[fact], past, fact, with_past)
         grads = [None] * len(self.parents)
         for formula, picks, into, members in recipe.formulas:

@@ -18,7 +18,6 @@ from wgtorch.autograd.offload import adopt
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
 
-
 NO_SLOTS = ()  # the class that inherits has them
 
 
