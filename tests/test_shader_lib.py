@@ -28,7 +28,7 @@ CONTEXTS = {  # what an argument may be in a fused kernel, and its value when it
     "-(a * a)": lambda a, b: -(a * a),
     "a + b": lambda a, b: a + b,
     "1.0 - a": lambda a, b: np.float32(1) - a,
-    "a / b": lambda a, b: a / b,
+    "div_f32(a, b)": lambda a, b: a / b,
 }
 
 

@@ -9,7 +9,7 @@ fn pow2(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }  // -126 <=
 // x * 2^n for |n| <= 252: two steps reach the subnormals and stop short of a false infinity.
 fn scale_f32(x: f32, n: i32) -> f32 {
     let half = n >> 1u;
-    return x * pow2(half) * pow2(n - half);
+    return held_f32(x * pow2(half)) * pow2(n - half);
 }
 
 // 2^shift * e^(x + low) for |x| <= 110 and a tiny low.
@@ -160,8 +160,9 @@ fn log2_split(x: f32) -> vec2<f32> {
     let s = upper_f32(f * inverse);
     let f_upper = upper_f32(f);
     let s_rest = (held_f32((f - 2.0 * s) - s * f_upper) - s * (f - f_upper)) * inverse;
-    let square = f * inverse * (f * inverse);
-    let series = square * (f * inverse) * (0.33333388 + square * (0.19988781 + square * 0.14935867));
+    let t = s + s_rest;  // as the adapter's division may be off by an ulp or two
+    let square = t * t;
+    let series = square * t * (0.33333388 + square * (0.19988781 + square * 0.14935867));
     let first = s * 2.884765625;  // 12 bits of 2 / log(2): exact
     let second = s * 0.0006244568 + 2.88539 * (s_rest + series);
     let upper = upper_f32(parts.x + (first + second));
@@ -212,7 +213,7 @@ fn acosh_f32(x: f32) -> f32 {
 fn atanh_f32(x: f32) -> f32 {
     let a = held_f32(abs(x));
     let result = copysign_f32(0.5 * log1p_f32((a + a) / (1.0 - a)), x);
-    return select(result, x, is_nan_f32(x));
+    return select(float_of(0x7fc00000u), result, magnitude(x) <= 0x3f800000u);
 }
 
 // Both halves of the logistic function use e^-|x|, which cannot overflow.
@@ -254,5 +255,6 @@ fn logit_f32(x: f32) -> f32 {
     let held = held_f32(x);
     let near = log1p_f32((held - 0.5) * 2.0 / (1.0 - held));
     let far = log_f32(x / (1.0 - held));
-    return select(far, near, x > 0.25 && x < 0.75);
+    let result = select(far, near, x > 0.25 && x < 0.75);
+    return select(float_of(0x7fc00000u), result, ge_f32(x, 0.0) && le_f32(x, 1.0));
 }

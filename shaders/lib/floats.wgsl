@@ -93,11 +93,18 @@ fn nextafter_f32(x: f32, y: f32) -> f32 {
 // The integer of a subnormal's bits is a normal float: an adapter cannot flush it.
 fn is_subnormal_bits(bits: u32) -> bool { return bits - 1u < 0x007fffffu; }
 
+// Rounded right, whatever the adapter's own root is, but for sizes beyond 2^80.
 fn sqrt_f32(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let tiny = is_subnormal_bits(bits);
-    let root = sqrt(select(x, f32(bits << 1u), tiny));
-    return root * select(1.0, 2.646978e-23, tiny);  // 2^-75
+    let a = select(x, f32(bits << 1u), tiny);
+    let root = held_f32(sqrt(a));
+    let upper = upper_f32(root);
+    let lower = root - upper;
+    let rest = (held_f32(a - upper * upper) - 2.0 * upper * lower) - lower * lower;
+    let better = root + held_f32(rest * (0.5 / root));
+    let usual = bitcast<u32>(a) - 0x17800000u < 0x50000000u;
+    return select(sqrt(x), better * select(1.0, 2.646978e-23, tiny), usual);  // 2^-75
 }
 
 fn rsqrt_f32(x: f32) -> f32 {
@@ -164,7 +171,39 @@ fn floor_div_f32(x: f32, y: f32) -> f32 {
 
 fn trunc_div_f32(x: f32, y: f32) -> f32 { return trunc(div_f32(x, y)); }
 
-fn div_f32(x: f32, y: f32) -> f32 { return x / y; }
+// Rounded right: GPUs multiply by a reciprocal, which makes 49 / 49 less than 1. The quotient of
+// the mantissas is mended by what it leaves, and scaled; the rest goes to the adapter's division.
+fn div_f32(x: f32, y: f32) -> f32 {
+    let bx = normal_bits(magnitude(x));
+    let by = normal_bits(magnitude(y));
+    let mx = bitcast<f32>((bx & 0x7fffffu) | 0x3f800000u);
+    let my = bitcast<f32>((by & 0x7fffffu) | 0x3f800000u);
+    let inverse = 1.0 / my;
+    let q = held_f32(mx * inverse);
+    let q_upper = upper_f32(q);
+    let q_lower = q - q_upper;
+    let y_upper = upper_f32(my);
+    let y_lower = my - y_upper;
+    let rest = held_f32(held_f32(mx - q_upper * y_upper) - q_upper * y_lower - q_lower * y_upper)
+        - q_lower * y_lower;
+    let e = exponent_of(x) - exponent_of(y);
+    let size = bitcast<u32>(scale_f32(q + held_f32(rest * inverse), clamp(e, -252, 252)));
+    let quotient = bitcast<f32>(size | ((bitcast<u32>(x) ^ bitcast<u32>(y)) & 0x80000000u));
+    let usual = is_number_bits(magnitude(x)) && is_number_bits(magnitude(y));
+    // of what is no number, or makes none, only the kind matters; subnormal results round there
+    let other = select(kind_f32(x), x, usual) / select(kind_f32(y), y, usual);
+    return select(other, quotient, usual && size >= 0x800000u);
+}
+
+// Bits of a float of the same mantissa that is not subnormal.
+fn normal_bits(size: u32) -> u32 { return select(size, bitcast<u32>(f32(size)), size < 0x800000u); }
+fn exponent_of(x: f32) -> i32 {
+    let size = magnitude(x);
+    return i32(normal_bits(size) >> 23u) - select(127, 276, size < 0x800000u);
+}
+fn is_number_bits(size: u32) -> bool { return size - 1u < 0x7f7fffffu; }  // neither 0, inf, NaN
+fn kind_f32(x: f32) -> f32 { return select(x, copysign_f32(1.0, x), is_number_bits(magnitude(x))); }
+
 fn reciprocal_f32(x: f32) -> f32 { return 1.0 / x; }
 
 fn hypot_f32(x: f32, y: f32) -> f32 {

@@ -69,7 +69,7 @@ fn ndtr_f32(x: f32) -> f32 {
 fn log_ndtr_f32(x: f32) -> f32 {
     let a = abs(x);
     let near = log1p_f32(-ndtr_f32(-x));
-    let far = log_f32(0.5 * erfcx_positive(a * 0.70710677)) - 0.5 * a * a;
+    let far = log_f32(0.5 * erfcx_positive(a * 0.70710677)) - held_f32(0.5 * a) * a;
     return select(near, far, x < -1.0);
 }
 
@@ -241,7 +241,7 @@ fn bessel_i1_far(a: f32) -> f32 {
 // e^a in two halves: the product with the small series is finite where e^a alone is not.
 fn times_exp(x: f32, a: f32) -> f32 {
     let half = exp_parts(0.5 * min(a, 200.0), 0.0, 0);
-    return (x * half) * half;
+    return held_f32(x * half) * half;
 }
 
 fn i0_f32(x: f32) -> f32 {
