@@ -7,7 +7,7 @@ import pytest
 from recorder import Recorder, T, close, graph, same
 
 import wgtorch as torch
-from wgtorch.autograd.checkpoint import (
+from wgtorch.utils.checkpoint import (
     CheckpointError,
     checkpoint,
     checkpoint_sequential,

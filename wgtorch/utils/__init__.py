@@ -1,5 +1,5 @@
-"""What surrounds training: reading data."""
+"""What surrounds training: reading data, and checkpoints."""
 
-from wgtorch.utils import data
+from wgtorch.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]
