@@ -157,6 +157,8 @@ ALONE = _references_of_a_value_held_once()
 def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:
     if whole:
         return flat.reshape(layout.shape)
+    if not layout.numel:
+        return np.empty(layout.shape, flat.dtype)
     size = flat.itemsize
     strides = [stride * size for stride in layout.strides]
     return np.ndarray(layout.shape, flat.dtype, flat, layout.offset * size, strides)

@@ -106,7 +106,7 @@ def columns(places, shape: tuple[int, ...]) -> list:
     if len(shape) == 1:
         return [places]
     narrow, inside, found = places.to(int32), 1, []
-    for size in reversed(shape):
+    for size in [max(n, 1) for n in reversed(shape)]:
         column = narrow if inside == 1 else narrow.floor_divide(inside)
         found.append(column.remainder(size).to(int64))
         inside *= size
