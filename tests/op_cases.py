@@ -50,7 +50,7 @@ def is_elementwise(op: Op) -> bool:
 
 
 def has_gradient(op: Op) -> bool:
-    return bool(op.vjp) or not hasattr(op, "wgsl") and type(op).__name__ == "Composite"
+    return bool(op.vjp) or (not hasattr(op, "wgsl") and type(op).__name__ == "Composite")
 
 
 # Samples as tensors
@@ -93,8 +93,10 @@ def strided(array: np.ndarray, device: str) -> Any:
     if not array.ndim:
         return wgtorch.tensor([array, array], device=device).select(0, 1)
     spread = np.repeat(array.T, 2, axis=-1)
-    return wgtorch.tensor(spread, device=device)._slice(-1, 1, None, 2).permute(
-        tuple(reversed(range(array.ndim)))
+    return (
+        wgtorch.tensor(spread, device=device)
+        ._slice(-1, 1, None, 2)
+        .permute(tuple(reversed(range(array.ndim))))
     )
 
 

@@ -10,9 +10,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from op_cases import (
-    DTYPES, arrays, assert_same, differences, expected, gradients, has_gradient, is_array,
-    is_elementwise, is_float, leaves, mapped, parameters, plain, results, rng_of, run, strided,
-    tensors, weight_like, weighted, wide,
+    DTYPES,
+    arrays,
+    assert_same,
+    differences,
+    expected,
+    gradients,
+    has_gradient,
+    is_array,
+    is_elementwise,
+    is_float,
+    leaves,
+    mapped,
+    parameters,
+    plain,
+    results,
+    rng_of,
+    run,
+    strided,
+    tensors,
+    weight_like,
+    weighted,
+    wide,
 )  # fmt: skip
 
 import wgtorch
@@ -143,7 +162,7 @@ def retyped(case, dtype):
     args = []
     for value, marker in zip(case.args, case.op.markers.values(), strict=False):
         one = case._replace(args=(value,))
-        fixed = marker == "Index" or is_array(value) and value.dtype.kind == "b"
+        fixed = marker == "Index" or (is_array(value) and value.dtype.kind == "b")
         args.append(value if fixed else mapped(one, lambda a: as_dtype(a, dtype)).args[0])
     return case._replace(args=tuple(args))
 

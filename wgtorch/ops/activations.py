@@ -33,7 +33,7 @@ def logistic(x):
 )
 def relu(input):
     "max(input, 0); the gradient at 0 is 0"
-    return np.where(input <= 0, np.zeros_like(input), input)
+    return np.where(input < 0, np.zeros_like(input), input)
 
 
 @elementwise(
@@ -74,7 +74,7 @@ def slope_of_elu(grad, input, alpha, scale, input_scale):
 )
 def elu(input, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):
     "input where positive, else alpha * (exp(input) - 1); all times scale"
-    below = np.expm1(np.minimum(input * input_scale, 0)) * (alpha * scale)
+    below = np.expm1(np.where(input <= 0, input * input_scale, 0)) * (alpha * scale)
     return np.where(input <= 0, below, input * scale)
 
 
@@ -254,7 +254,8 @@ def checked_lambda(door):
 
 
 @elementwise(
-    "select(select(input * 0, input + lambd, lt(input, -lambd)), input - lambd, gt(input, lambd))",
+    "select(select(input - input, input + lambd, lt(input, -lambd)), input - lambd,"
+    " gt(input, lambd))",
     vjp={
         "input": lambda grad, input, lambd: grad.masked_fill(
             (input >= -lambd) & (input <= lambd), 0
@@ -268,7 +269,7 @@ def checked_lambda(door):
 )
 def softshrink(input, lambd: float = 0.5):
     "input moved towards 0 by lambd, no further than 0"
-    below = np.where(input < -lambd, input + lambd, input * 0)
+    below = np.where(input < -lambd, input + lambd, input - input)
     return np.where(input > lambd, input - lambd, below)
 
 
@@ -404,7 +405,7 @@ def in_this_form(door):
 )
 def gelu(input):
     "input times the share of a normal distribution below it (Hendrycks and Gimpel 2016)"
-    return input * 0.5 * (1 + special.erf(input * sqrt(0.5)))
+    return input * special.ndtr(input)
 
 
 def slope_of_gelu_tanh(grad, input):

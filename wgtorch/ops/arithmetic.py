@@ -165,6 +165,17 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
     return input + input.dtype.type(value) * tensor1 * tensor2
 
 
+def of_one_float_dtype(door):
+    def call(input, end, weight):
+        end, weight = alike(input, end=end, weight=weight)
+        if category(input) < 2:
+            kernel = "lerp_kernel_tensor" if isinstance(weight, View) else "lerp_kernel_scalar"
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
+        return door(input, end, weight)
+
+    return call
+
+
 @elementwise(
     "select(end - (end - input) * (1 - weight), input + weight * (end - input), abs(weight) < 0.5)",
     vjp={
@@ -176,8 +187,7 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
         ((normal(rng, 3, 5), normal(rng, 3, 5), normal(rng, 3, 5)), {}),
         ((normal(rng, 3, 1), normal(rng, 5), 0.3), {}),
     ],
-    refuses=floats_only("lerp_kernel_scalar"),
-    gate=lambda door: lambda input, end, weight: door(input, *alike(input, end=end, weight=weight)),
+    gate=of_one_float_dtype,
 )
 def lerp(input, end, weight):
     "Linear interpolation from input (weight 0) to end (weight 1)"

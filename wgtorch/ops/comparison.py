@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgtorch.dtype import get_default_dtype
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import required
 from wgtorch.ops.samples import apart, binary, integers, normal, unary
@@ -115,8 +116,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         close = close | input.isnan() & other.isnan()
     if rtol == 0 and atol == 0:
         return close
-    if input.dtype.category == 0:
-        input, other = input * 1, other * 1
+    if not input.dtype.is_floating_point:
+        input, other = input.to(get_default_dtype()), other.to(get_default_dtype())
     error = (input - other).abs()
     return close | error.isfinite() & (error <= (rtol * other).abs() + atol)
 

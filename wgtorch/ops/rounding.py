@@ -24,19 +24,19 @@ def rounded(name: str, **facts):
 @rounded("floor")
 def floor(input):
     "The largest whole number not above"
-    return np.floor(input)
+    return np.floor(input) if input.dtype.kind == "f" else input
 
 
 @rounded("ceil")
 def ceil(input):
     "The smallest whole number not below"
-    return np.ceil(input)
+    return np.ceil(input) if input.dtype.kind == "f" else input
 
 
 @rounded("trunc", aliases=("fix",))
 def trunc(input):
     "The whole number next to it towards zero"
-    return np.trunc(input)
+    return np.trunc(input) if input.dtype.kind == "f" else input
 
 
 def to_decimals(door):
@@ -62,7 +62,7 @@ def check_float(dtype: DType) -> None:
 @rounded("round", front=to_decimals)
 def round_(input):
     "The nearest whole number, the even one of two; or so many decimals"
-    return np.rint(input)
+    return np.rint(input) if input.dtype.kind == "f" else input
 
 
 @elementwise(

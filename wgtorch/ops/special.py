@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
+import numpy as np
+
 from wgtorch.lazy import Lazy
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.samples import inside, normal, options, positive, unary
@@ -47,7 +49,7 @@ def erfinv(input):
 @tabulated("lgamma(input)", lambda grad, input: grad * input.digamma(), positive)
 def lgamma(input):
     "The logarithm of the absolute value of the gamma function"
-    return special.gammaln(input)
+    return np.where(input == -np.inf, np.inf, special.gammaln(input)).astype(input.dtype)
 
 
 @tabulated("digamma(input)", lambda grad, input: grad * input._polygamma(1), positive)
@@ -89,9 +91,14 @@ def unclipped(door):
     return call
 
 
+def slope_of_logit(grad, input):
+    outside = (input < 0) | (input > 1)
+    return (grad / (input * (1 - input))).masked_fill(outside, float("nan"))
+
+
 @tabulated(
     "logit(input)",
-    lambda grad, input: grad / (input * (1 - input)),
+    slope_of_logit,
     lambda rng, *shape: (inside(rng, *shape) + 1) / 2,
     front=unclipped,
 )

@@ -55,11 +55,17 @@ def atan(input):
     return np.arctan(input)
 
 
+def over_square(grad, leg, input, other):
+    """grad * leg / (input ** 2 + other ** 2), and 0 at the origin."""
+    square = input * input + other * other
+    return (grad * leg / square).masked_fill(square == 0, 0)
+
+
 @elementwise(
     "atan2(input, other)",
     vjp={
-        "input": lambda grad, input, other: grad * other / (input * input + other * other),
-        "other": lambda grad, input, other: -grad * input / (input * input + other * other),
+        "input": lambda grad, input, other: over_square(grad, other, input, other),
+        "other": lambda grad, input, other: over_square(-grad, input, input, other),
     },
     samples=binary(distant),
     result="float",
