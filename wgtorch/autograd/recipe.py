@@ -79,6 +79,17 @@ class Recipe:
             self.opens.append(fact)
             self.pasts.append(several if name == "results" else OUT - number)
 
+    def add_facts(self, kept: list[Any], inputs: tuple, attrs: dict[str, Any]) -> None:
+        """What is kept besides tensors."""
+        for i in self.shapes:
+            t = inputs[i]
+            kept.append(t.layout.shape if isinstance(t, View) else ())
+        for i in self.dtypes:
+            t = inputs[i]
+            kept.append(t.storage.value.dtype if isinstance(t, View) else type(t))
+        for name in self.attrs:
+            kept.append(attrs[name])
+
     def needed(self, wanted: list[bool]) -> set[int]:
         """The facts that the gradients of some parents ask for."""
         key = tuple(wanted)
@@ -151,14 +162,7 @@ def remember(
             else:
                 kept.append(keep(t, pair))
     if recipe.more:
-        for i in recipe.shapes:
-            t = inputs[i]
-            kept.append(t.layout.shape if isinstance(t, View) else ())
-        for i in recipe.dtypes:
-            t = inputs[i]
-            kept.append(t.storage.value.dtype if isinstance(t, View) else type(t))
-        for name in recipe.attrs:
-            kept.append(attrs[name])
+        recipe.add_facts(kept, inputs, attrs)
     return recipe.node(recipe, shape, dtype, parents, numbers, kept)
 
 
