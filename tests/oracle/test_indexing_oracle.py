@@ -83,11 +83,14 @@ def resolved(index: Any, library: Any, device: str) -> Any:
 
 
 def outcome(action) -> Any:
-    """What came out, or the exception."""
+    """What came out, or the exception, which on a GPU shows at the next sync."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return action()
+            result = action()
+            if isinstance(result, torch.Tensor) and result.is_webgpu:
+                torch.webgpu.synchronize()
+            return result
         except (IndexError, RuntimeError, TypeError, ValueError) as error:
             return error
 

@@ -95,6 +95,9 @@ def taken(op: str, input: np.ndarray, index: np.ndarray, dim: int, negative: boo
     """The reference of `taking`."""
     input = input if input.ndim else input[None]
     size = input.shape[dim]
+    shape = (*input.shape[:dim], *index.shape, *input.shape[dim + 1 :])
+    if 0 in shape:
+        return np.zeros(shape, input.dtype)
     return np.take(input, rows(op, index, size, dim, -size if negative else 0), axis=dim)
 
 

@@ -66,10 +66,10 @@ def scattered(input, index, source, dim: int, name: str, how: str) -> np.ndarray
     shape = input.shape
     out = np.array(input if input.ndim else input[None])
     index, source = (a if a.ndim else a[None] for a in (index, source))
-    index = rows(name, index, out.shape[dim], dim)
-    places: list[Any] = list(np.indices(index.shape, sparse=True))
-    places[dim] = index
     if index.size:
+        index = rows(name, index, out.shape[dim], dim)
+        places: list[Any] = list(np.indices(index.shape, sparse=True))
+        places[dim] = index
         join(out, tuple(places), source, how)
     return out.reshape(shape)
 
@@ -325,8 +325,8 @@ def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
     shape = input.shape
     out = np.array(input if input.ndim else input[None])
     size = out.shape[dim]
-    index = rows(name, index, size, dim, -size if name in FROM_THE_END else 0)
-    if index.size:
+    if source.size:
+        index = rows(name, index, size, dim, -size if name in FROM_THE_END else 0)
         join(out, (slice(None),) * dim + (index,), source, how)
     return out.reshape(shape)
 
