@@ -1,4 +1,4 @@
-// Atomic updates that WGSL has not, of a buffer that the kernel declares as `cells: array<atomic<u32>>`.
+// Atomic updates that WGSL has not, of a kernel's buffer `cells: array<atomic<u32>>`.
 //
 // By name, because naga lets no pointer into storage be a parameter. Sums of floats depend on the
 // order in which threads arrive: deterministic kernels sort instead.

@@ -1,8 +1,8 @@
-// Float32 tests, comparisons, selections and exact arithmetic, by bits wherever compilers may assume no NaN.
+// Float32 tests, comparisons, selections and exact arithmetic, by bits.
 //
-// WGSL lets an implementation assume that there are no NaNs and infinities, and some adapters read
-// subnormals as zero: `x != x` is false on llvmpipe, `max(nan, 0)` is 0, 1e-40 < 2e-40 is false on
-// SwiftShader. Functions here look at bits instead, which cost as little.
+// WGSL lets an implementation assume that there are no NaNs and infinities, and read subnormals as
+// zero: `x != x` is false everywhere, `max(nan, 0)` is 0, `select(a, b, a < b)` of a NaN is b on
+// NVIDIA, 1e-40 < 2e-40 is false there and on SwiftShader. Bits tell, and cost as little.
 
 fn float_of(bits: u32) -> f32 { return bitcast<f32>(bits); }  // a literal infinity does not compile
 

@@ -1,6 +1,8 @@
 // 64-bit integers where the adapter has them: the functions of int64.wgsl over WGSL's own type.
 
-fn words_of_i64(x: i64) -> vec2<u32> { return vec2<u32>(u32(x & 0xffffffffli), u32((x >> 32u) & 0xffffffffli)); }
+fn words_of_i64(x: i64) -> vec2<u32> {
+    return vec2<u32>(u32(x & 0xffffffffli), u32((x >> 32u) & 0xffffffffli));
+}
 
 fn maximum_i64(x: i64, y: i64) -> i64 { return select(x, y, x < y); }
 fn minimum_i64(x: i64, y: i64) -> i64 { return select(x, y, y < x); }

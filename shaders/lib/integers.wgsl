@@ -1,4 +1,4 @@
-// Integer arithmetic that WGSL leaves open: division by zero, signs of remainders, wide shifts, powers.
+// Integer arithmetic that WGSL leaves open: division by zero, remainders, wide shifts, powers.
 //
 // The types below 32 bits compute in i32 and wrap when stored. x / 0 and x % 0 are 0 here, where
 // PyTorch's CPU raises ZeroDivisionError; INT_MIN / -1 is INT_MIN, as there.

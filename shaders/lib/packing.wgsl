@@ -59,7 +59,8 @@ fn round_f16_f32(x: f32) -> f32 {
     let size = magnitude(x);
     let rounded = (size + 0xfffu + ((size >> 13u) & 1u)) & 0xffffe000u;
     let bounded = select(rounded, 0x7f800000u, rounded >= 0x47800000u);
-    let tiny = bitcast<u32>(round(bitcast<f32>(min(size, 0x38800000u)) * 16777216.0) * 5.9604645e-8);
+    let steps = round(bitcast<f32>(min(size, 0x38800000u)) * 16777216.0);  // of 2^-24
+    let tiny = bitcast<u32>(steps * 5.9604645e-8);
     let result = copysign_f32(bitcast<f32>(select(bounded, tiny, size < 0x38800000u)), x);
     return select(result, x, size > 0x7f800000u);
 }

@@ -1,6 +1,6 @@
 // Random numbers from counters: Philox 4x32-10, and what is drawn from its words.
 //
-// A draw is (seed, offset): its word i is lane i % 4 of the block of four at counter offset + i / 4.
+// A draw is (seed, offset): its word i is lane i % 4 of the block at counter offset + i / 4.
 // Nothing else enters, so a seed gives the same numbers on every device; wgtorch/philox.py is the
 // same generator for the CPU, and says which numbers come of which words.
 
@@ -46,5 +46,5 @@ fn normal4(words: vec4<u32>) -> vec4<f32> {
 
 fn exponential_f32(word: u32) -> f32 { return -log_f32(uniform_above_zero(word)); }
 
-// A whole number below `range`: the upper word of the product, which favours none by more than 2^-32.
+// A whole number below `range`: the product's upper word, which favours none by over 2^-32.
 fn below(word: u32, range: u32) -> u32 { return wide_mul(word, range).y; }

@@ -1,6 +1,6 @@
-// Special functions of float32: the error function and its kin, gamma functions, Bessel functions, zeta.
+// Special functions of float32: error functions, gamma functions, Bessel functions, zeta.
 //
-// Relative errors stay below 1e-6 (absolute near roots); erf, erfc and what rests on them below 4 ulp.
+// Relative errors stay below 1e-6 (absolute near roots); erf and erfc are within 4 ulp.
 
 // erf(x) for |x| < 1
 fn erf_near(x: f32) -> f32 {
@@ -56,7 +56,8 @@ fn erfcx_f32(x: f32) -> f32 {
 // Half of erfc(a / sqrt 2) for a >= 0: the upper tail of the normal distribution.
 fn normal_tail(a: f32) -> f32 {
     let bounded = min(a, 16.0);
-    return select(0.0, 0.5 * exp_minus_square(bounded, 0.5) * erfcx_positive(bounded * 0.70710677), a < 15.0);
+    let tail = exp_minus_square(bounded, 0.5) * erfcx_positive(bounded * 0.70710677);
+    return select(0.0, 0.5 * tail, a < 15.0);
 }
 
 fn ndtr_f32(x: f32) -> f32 {
@@ -118,7 +119,7 @@ fn entr_f32(x: f32) -> f32 {
     return select(inside, float_of(0xff800000u), lt_f32(x, 0.0));
 }
 
-// log of the gamma function's magnitude, x > 0. Small x are brought near 2 by x gamma(x) = gamma(x + 1).
+// log(gamma(x)), x > 0. Small x are brought near 2 by x gamma(x) = gamma(x + 1).
 fn lgamma_positive(x: f32) -> f32 {
     let small = x < 0.5;
     var d = select(x - 2.0, select(x - 1.0, x, small), x < 1.5);
