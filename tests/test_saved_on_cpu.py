@@ -219,3 +219,18 @@ def test_many_steps_leave_memory_flat(webgpu):
     last = torch.memory_stats()
     for name in ("allocated_bytes.all.current", "reserved_bytes.all.current"):
         assert last[name] == first[name]
+
+
+def test_what_is_saved_twice_travels_once(webgpu):
+    x = ramp((64,), webgpu, grad=True)
+    h = x * 1.0
+    with graph.save_on_cpu():
+        y = (h * h) * h
+    first, second = (y.grad_fn.next_functions[0][0]._raw_saved_self, y.grad_fn._raw_saved_other)
+    assert first.data.host is second.data.host
+    h[:3].mul_(2.0)
+    with graph.save_on_cpu():
+        z = h.sin()
+    assert z.grad_fn._raw_saved_self.data.host is not first.data.host
+    y.sum().backward()
+    close(x.grad, 3 * np.linspace(-1, 1.5, 64) ** 2, atol=1e-5)

@@ -8,6 +8,7 @@ from wgtorch.autograd.anomaly_mode import (
     is_anomaly_enabled,
     set_detect_anomaly,
 )
+from wgtorch.autograd.engine import run_backward as execute_backward
 from wgtorch.autograd.function import Function, FunctionCtx
 from wgtorch.autograd.grad_mode import set_multithreading_enabled
 from wgtorch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -53,6 +54,7 @@ __all__ = [
     "detect_anomaly",
     "disable_saved_tensors_hooks",
     "enable_grad",
+    "execute_backward",
     "function",
     "get_gradient_edge",
     "grad",

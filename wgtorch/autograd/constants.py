@@ -7,20 +7,21 @@ from typing import Any
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage
 
-_known: dict[tuple, Any] = {}
+_known: dict[tuple, tuple[Any, Any]] = {}  # with the backend: a lost device takes its Values along
 
 
 def element(like: Any, number: int) -> Any:
     """The Value with that one number, on the device and of the dtype of `like`."""
     value = like.storage.value
-    key = value.device, value.dtype, number
-    if key not in _known:
+    key, backend = (value.device, value.dtype, number), value.device.backend
+    known = _known.get(key)
+    if known is None or known[0] is not backend:
         made = like.new_ones(()) if number else like.new_zeros(())
-        _known[key] = made.storage.value
-    return _known[key]
+        known = _known[key] = backend, made.storage.value
+    return known[1]
 
 
 def repeated(like: Any, number: int) -> Any:
     """`number` in the shape of `like`; not to be written into."""
     shape = like.layout.shape
-    return like.over(Storage(element(like, number)), Layout.of(shape, (0,) * len(shape)))
+    return like.over(Storage(element(like, number)), Layout.of(shape, (0,) * len(shape), 0))

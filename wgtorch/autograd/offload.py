@@ -11,6 +11,9 @@ from wgtorch.layout import Layout
 _owners: dict[int, weakref.ref] = {}  # id of a storage -> the parameter it belongs to
 
 
+_sent: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
 def adopt(parameter: Any) -> None:
     """Notes that a parameter's storage is its own; `is_parameter_memory` then knows its views."""
     storage = parameter.storage
@@ -73,7 +76,8 @@ def load(tensor: Any) -> Any:
 class Load:
     """A tensor on the host that is to come back with its strides.
 
-    What travels is each element once, in the order of memory; an expanded axis travels as one.
+    What travels is each element once, in the order of memory; an expanded axis travels as one, and
+    what is saved in several slots travels once.
     """
 
     __slots__ = ("device", "host", "layout", "order")
@@ -82,19 +86,24 @@ class Load:
         layout, self.device = tensor.layout, tensor.device
         self.layout = Layout.of(layout.shape, layout.strides, 0)
         self.order = memory_order(layout)
-        packed = tensor.as_strided(
-            tuple([layout.shape[d] for d in self.order]),
-            tuple([layout.strides[d] for d in self.order]),
-            layout.offset,
-        )
-        self.host = packed.detach().to("cpu")
+        sent = _sent.setdefault(tensor.storage, weakref.WeakValueDictionary())
+        self.host = sent.get((layout, tensor.storage.version))
+        if self.host is None:
+            shape, strides = self.dense()
+            packed = tensor.over(tensor.storage, Layout.of(shape, strides, layout.offset))
+            self.host = sent[layout, tensor.storage.version] = packed.to("cpu")
+
+    def dense(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides of what travels."""
+        layout = self.layout
+        shape = tuple([layout.shape[d] for d in self.order])
+        return shape, tuple([layout.strides[d] for d in self.order])
 
     def back(self) -> Any:
         there = self.host.to(self.device)
         dense = there.contiguous()
         layout = self.layout
-        shape = tuple([layout.shape[d] for d in self.order])
-        strides = tuple([layout.strides[d] for d in self.order])
+        shape, strides = self.dense()
         if Layout.of(shape, strides, 0).is_contiguous:
             return dense.over(dense.storage, layout)
         memory = dense.new_zeros((layout.extent,))  # the saved view has gaps
