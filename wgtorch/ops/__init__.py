@@ -20,6 +20,8 @@ from wgtorch.ops import (
     moments,
     movement,
     normalization,
+    pooling,
+    pools,
     reductions,
     rounding,
     rows,
@@ -35,6 +37,6 @@ from wgtorch.ops import (
 __all__ = [
     "activations", "advanced", "affine", "arithmetic", "comparison", "convolution", "correlation",
     "diagonals", "division", "exponentials", "extremes", "indexing", "joining", "linalg", "logic",
-    "masks", "moments", "movement", "normalization", "reductions", "rounding", "rows",
-    "scattering", "selection", "softmax", "special", "splitting", "trigonometry", "views",
+    "masks", "moments", "movement", "normalization", "pooling", "pools", "reductions", "rounding",
+    "rows", "scattering", "selection", "softmax", "special", "splitting", "trigonometry", "views",
 ]  # fmt: skip

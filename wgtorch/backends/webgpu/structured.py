@@ -2,12 +2,15 @@
 
 Shaders read tensors through accessors that stand in front of them: `NAME_at(place)` gives an
 element in its compute type, whatever the dtype and however it is packed; `set_NAME(place, value)`
-writes one. Where several threads may write the same, `merge_NAME(place, value)` does. A shader that
-declares `@binding`s itself gets none.
+writes one, `put_NAME(q, a, b, c, d)` four from place 4 q on, by whole words. Where several threads
+may write the same, `merge_NAME(place, value)` does. `NAME_type` is the type of an element, and
+`name_t(...)` the library's `name` for the type of the first input. A shader that declares `@binding`s
+itself gets none.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -256,12 +259,16 @@ def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) ->
         for name, dtype in bound[reads:] if not is_map else ():
             if step.merge:
                 declare_merger(writer, name, dtype, step.merge)
+            elif f"put_{name}(" in body:
+                declare_quad_writer(writer, name, dtype)
             else:
                 declare_writer(writer, name, dtype)
     else:
         writer.slots = len(bound)
     for name, layout in step.places:
         declare_place(writer, name, layout)
+    if bound:
+        declare_typed(writer, body, bound[0][1])
     if REPORT in body:
         flag = writer.bind("atomic<u32>", "read_write", "range_flags")
         writer.fields["slot"] = "u32"
@@ -294,6 +301,7 @@ def declare_reader(writer: Writer, name: str, dtype: DType, marker: str, placed:
     elif marker == "Condition" and dtype.name != "bool":
         kind, value = "bool", f"any({value} != {kind}(0))"
     writer.declare(f"fn {name}_at(place: u32) -> {kind} {{ return {value}; }}")
+    writer.declare(f"alias {name}_type = {kind};")
     if placed:
         writer.declare(f"fn {name}_nth(i: u32) -> {kind} {{ return {name}_at({name}(i)); }}")
 
@@ -321,7 +329,31 @@ def declare_writer(writer: Writer, name: str, dtype: DType) -> None:
     words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
     lines = "\n    ".join(write_one(dtype, words, "place", "value"))
     writer.declare(f"fn set_{name}(place: u32, value: {kind}) {{\n    {lines}\n}}")
+    writer.declare(f"alias {name}_type = {kind};")
     declare_of(writer, name, dtype)
+
+
+def declare_quad_writer(writer: Writer, name: str, dtype: DType) -> None:
+    dialect = writer.dialect
+    words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
+    lines = "\n    ".join(write_quad(dtype, words, "q", ["a", "b", "c", "d"]))
+    params = ", ".join(f"{v}: {dialect.type_of(dtype)}" for v in "abcd")
+    writer.declare(f"fn put_{name}(q: u32, {params}) {{\n    {lines}\n}}")
+    writer.declare(f"alias {name}_type = {dialect.type_of(dtype)};")
+    declare_of(writer, name, dtype)
+
+
+TYPED = re.compile(r"\b(\w+)_t(?=\()")
+
+
+def declare_typed(writer: Writer, body: str, dtype: DType) -> None:
+    """`name_t(...)`: the library's function for a type; truth is a number there."""
+    suffix = "i32" if dtype.wgsl == "bool" else writer.dialect.suffix(dtype)
+    for name in dict.fromkeys(TYPED.findall(body)):
+        head = library.items()[f"{name}_{suffix}"].split("{", 1)[0]
+        params, result = re.fullmatch(r"fn \w+\((.*)\)(.*)", head.strip()).groups()  # type: ignore[union-attr]
+        names = ", ".join(re.findall(r"(\w+):", params))
+        writer.declare(f"fn {name}_t({params}){result} {{ return {name}_{suffix}({names}); }}")
 
 
 def declare_of(writer: Writer, name: str, dtype: DType) -> None:

@@ -1,0 +1,344 @@
+"""Ops that fold windows of rows or of planes: the largest of each, or the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dtype import DType, int32, int64, uint8
+from wgtorch.layout import Layout
+from wgtorch.op import Facts, Map, Other, Pass, Structured, composite, declare
+from wgtorch.ops.samples import apart, normal
+
+GROUP, MAX_GROUPS = 64, 65535
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is pooled: sizes as (vertical, horizontal) pairs."""
+
+    size: tuple[int, int]
+    step: tuple[int, int]
+    pad: tuple[int, int]
+    apart: tuple[int, int] = (1, 1)  # from one element of a window to the next
+    ceil: bool = False  # whether a window may reach over the end
+
+    def count(self, length: int, axis: int) -> int:
+        """How many windows there are along an axis."""
+        size, step, pad = self.size[axis], self.step[axis], self.pad[axis]
+        reach = self.apart[axis] * (size - 1) + 1
+        room = length + 2 * pad - reach
+        count = -(-room // step) + 1 if self.ceil else room // step + 1
+        if self.ceil and (count - 1) * step >= length + pad:
+            count -= 1  # the last one must start inside
+        return count
+
+    def out(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        *planes, height, width = shape
+        out = (self.count(height, 0), self.count(width, 1))
+        if min(out) < 1:
+            plane = planes[-1]
+            raise RuntimeError(
+                f"Given input size: ({plane}x{height}x{width}). Calculated output size:"
+                f" ({plane}x{max(out[0], 0)}x{max(out[1], 0)}). Output size is too small"
+            )
+        return (*planes, *out)
+
+    def elements(self, array: np.ndarray, fill: Any) -> Iterator[np.ndarray]:
+        """Of every window the first element, then the second ...; `fill` in the padding."""
+        out = self.out(array.shape)[-2:]
+        ends = [
+            max(0, (o - 1) * s + (n - 1) * a + 1 - length - p)
+            for o, s, n, a, length, p in zip(
+                out, self.step, self.size, self.apart, array.shape[-2:], self.pad, strict=True
+            )
+        ]
+        pads = [(0, 0)] * (array.ndim - 2) + list(zip(self.pad, ends, strict=True))
+        padded = np.pad(array, pads, constant_values=fill)
+        for ky in range(self.size[0]):
+            for kx in range(self.size[1]):
+                y, x = ky * self.apart[0], kx * self.apart[1]
+                rows = slice(y, y + (out[0] - 1) * self.step[0] + 1, self.step[0])
+                cols = slice(x, x + (out[1] - 1) * self.step[1] + 1, self.step[1])
+                yield padded[..., rows, cols]
+
+
+Pair = tuple[int, int]  # marks attributes that are pairs here
+
+
+# The largest of each window
+
+
+def lowest(dtype: np.dtype) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def best_of(input: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
+    """(values, places in the window) of the largest; NaN beats all."""
+    stack = np.stack(list(window.elements(input, lowest(input.dtype))))
+    inside = np.stack(list(window.elements(np.ones(input.shape, bool), False)))
+    ranks = np.where(inside, stack, lowest(input.dtype))
+    places = np.argmax(ranks, axis=0)
+    ties = np.take_along_axis(inside, places[None], 0)[0]
+    places = np.where(ties, places, np.argmax(inside, axis=0))  # a window of -inf beside padding
+    return np.take_along_axis(stack, places[None], 0)[0], places
+
+
+def place_dtype(window: Window) -> DType:
+    return uint8 if window.size[0] * window.size[1] <= 256 else int32
+
+
+def numbers(facts: Facts, names: str, big: tuple[int, ...], small: tuple[int, ...]) -> tuple:
+    """What pooling shaders list behind `launch:`, by name."""
+    window = Window(*[facts.attrs[n] for n in ("size", "step", "pad", "apart") if n in facts.attrs])
+    known = {"height": big[-2], "width": big[-1], "out_height": small[-2], "out_width": small[-1]}
+    pairs = {"size": window.size, "step": window.step, "pad": window.pad, "apart": window.apart}
+    for name, (y, x) in pairs.items():
+        known |= {f"{name}_y": y, f"{name}_x": x}
+    known |= {"counts_pad": int(facts.attrs.get("counts_pad", 0))}
+    known |= {"divisor": facts.attrs.get("divisor", 0)}
+    return tuple([known[name] for name in names.split()])
+
+
+SIZES = "height width out_height out_width "
+WINDOW = "size_y size_x step_y step_x pad_y pad_x apart_y apart_x"
+MEAN = SIZES + "size_y size_x step_y step_x pad_y pad_x counts_pad divisor"
+
+
+def best_plan(facts: Facts) -> list[Pass]:
+    quads = -(-facts.out.numel // 4)
+    if not quads:
+        return []
+    more = numbers(facts, SIZES + WINDOW, facts.layouts[0].shape, facts.out.shape)
+    groups = (min(-(-quads // GROUP), MAX_GROUPS), 1, 1)
+    head = (quads, facts.out.numel - 1)
+    return [
+        Pass("max_pool.wgsl", groups, (*head, *more), ("input",), ("_out", "places"),
+             places=(("input", facts.layouts[0]),))
+    ]  # fmt: skip
+
+
+def windows(rng) -> Iterator[dict[str, Any]]:
+    """Overlapping, with gaps, padded, dilated, reaching over the end."""
+    yield {"size": (2, 2), "step": (2, 2), "pad": (0, 0), "apart": (1, 1), "ceil": False}
+    yield {"size": (3, 2), "step": (2, 1), "pad": (1, 1), "apart": (1, 1), "ceil": False}
+    yield {"size": (2, 3), "step": (3, 2), "pad": (1, 0), "apart": (2, 1), "ceil": True}
+
+
+def pooled(rng):
+    for attrs in windows(rng):
+        yield (apart(rng, 2, 3, 7, 6),), attrs
+
+
+def pooled_back(rng):
+    for attrs in windows(rng):
+        window = Window(*attrs.values())
+        input = apart(rng, 3, 7, 6)
+        out, places = best_of(input, window)
+        attrs = {n: v for n, v in attrs.items() if n != "ceil"}
+        yield (normal(rng, *out.shape), places.astype(np.uint8)), attrs | {"sizes": (7, 6)}
+
+
+def picked(rng):
+    for (_, places), attrs in pooled_back(rng):
+        sizes = attrs.pop("sizes")
+        yield (normal(rng, 3, *sizes), places), attrs
+
+
+@declare(
+    Map,
+    shape=lambda grad_output, places, size, step, pad, apart, sizes: (*grad_output[:-2], *sizes),
+    dtype=lambda grad_output, places, **attrs: grad_output,
+    shader="max_pool_backward.wgsl",
+    numbers=lambda facts: numbers(facts, SIZES + WINDOW, facts.out.shape, facts.layouts[0].shape),
+    places=lambda facts: {"grad_output": facts.layouts[0], "places": facts.layouts[1]},
+    vjp={
+        "grad_output": lambda grad, places, size, step, pad, apart: grad._max_pool_pick(
+            places, size, step, pad, apart
+        )
+    },
+    samples=pooled_back,
+)
+def _max_pool_backward(grad_output, places: Other, size: Pair, step: Pair, pad: Pair, apart: Pair,
+                       sizes: Pair):  # fmt: skip
+    "Each gradient put where the largest element of its window was."
+    out = np.zeros((*grad_output.shape[:-2], *sizes), grad_output.dtype)
+    planes, oy, ox, y, x = placed(places, Window(size, step, pad, apart))
+    np.add.at(out.reshape(-1, *sizes), (planes, y, x), grad_output.reshape(-1, *grad_output.shape[-2:])[planes, oy, ox])
+    return out
+
+
+def placed(places: np.ndarray, window: Window) -> tuple[np.ndarray, ...]:
+    """(plane, window row, window column, row, column) of every window's element."""
+    flat = places.reshape(-1, *places.shape[-2:]).astype(np.int64)
+    planes, oy, ox = np.indices(flat.shape)
+    y = oy * window.step[0] - window.pad[0] + flat // window.size[1] * window.apart[0]
+    x = ox * window.step[1] - window.pad[1] + flat % window.size[1] * window.apart[1]
+    return planes, oy, ox, y, x
+
+
+@declare(
+    Map,
+    shape=lambda input, places, size, step, pad, apart: places,
+    dtype=lambda input, places, **attrs: input,
+    shader="max_pool_pick.wgsl",
+    numbers=lambda facts: numbers(
+        facts, SIZES + WINDOW.replace("size_y ", ""), facts.layouts[0].shape, facts.out.shape
+    ),
+    places=lambda facts: {"input": facts.layouts[0], "places": facts.layouts[1]},
+    vjp={
+        "input": lambda grad, input_shape, places, size, step, pad, apart: grad._max_pool_backward(
+            places, size, step, pad, apart, input_shape[-2:]
+        )
+    },
+    samples=picked,
+)
+def _max_pool_pick(input, places: Other, size: Pair, step: Pair, pad: Pair, apart: Pair):
+    "Of each window the element that `places` says."
+    planes, _, _, y, x = placed(places, Window(size, step, pad, apart))
+    return input.reshape(-1, *input.shape[-2:])[planes, y, x].reshape(places.shape)
+
+
+@declare(
+    Map,
+    shape=lambda places, size, step, pad, apart, width: places,
+    dtype=lambda places, **attrs: int64,
+    shader="max_pool_indices.wgsl",
+    numbers=lambda facts: (
+        facts.attrs["width"],
+        *numbers(facts, "out_height out_width size_x step_y step_x pad_y pad_x apart_y apart_x",
+                 (0, 0), facts.out.shape),
+    ),
+    places=lambda facts: {"places": facts.layouts[0]},
+    samples=lambda rng: [
+        ((p,), {n: v for n, v in a.items() if n != "sizes"} | {"width": a["sizes"][1]})
+        for (_, p), a in pooled_back(rng)
+    ],
+)  # fmt: skip
+def _max_pool_indices(places: Other, size: Pair, step: Pair, pad: Pair, apart: Pair, width: int):
+    "Where in its plane each window's largest element is."
+    *_, y, x = placed(places, Window(size, step, pad, apart))
+    return (y * width + x).reshape(places.shape)
+
+
+@declare(
+    Structured,
+    shape=lambda input, size, step, pad, apart, ceil: (
+        (Window(size, step, pad, apart, ceil).out(input),) * 2
+    ),
+    dtype=lambda input, size, **attrs: (input, place_dtype(Window(size, size, size))),
+    outputs=("_out", "places"),
+    plan=best_plan,
+    vjp={
+        "input": lambda grad, input_shape, places, size, step, pad, apart: grad._max_pool_backward(
+            places, size, step, pad, apart, input_shape[-2:]
+        )
+    },
+    samples=pooled,
+)
+def _max_pool(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool):
+    "(largest, which of the window's elements that is) of each window."
+    return best_of(input, Window(size, step, pad, apart, ceil))
+
+
+@declare(
+    Map,
+    shape=lambda input, size, step, pad, apart, ceil: (
+        Window(size, step, pad, apart, ceil).out(input)
+    ),
+    shader="max_pool_value.wgsl",
+    numbers=lambda facts: numbers(facts, SIZES + WINDOW, facts.layouts[0].shape, facts.out.shape),
+    places=lambda facts: {"input": facts.layouts[0]},
+    samples=pooled,
+)
+def _max_pool_value(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool):
+    "The largest of each window, where nothing is differentiated."
+    return best_of(input, Window(size, step, pad, apart, ceil))[0]
+
+
+# The mean of each window
+
+
+def mean_windows(rng) -> Iterator[dict[str, Any]]:
+    for attrs in windows(rng):
+        if attrs["apart"] == (1, 1):
+            del attrs["apart"]
+            yield attrs | {"counts_pad": attrs["pad"] == (0, 0), "divisor": 0}
+    yield {"size": (3, 3), "step": (2, 2), "pad": (1, 1), "ceil": True, "counts_pad": True,
+           "divisor": 0}  # fmt: skip
+    yield {"size": (2, 2), "step": (1, 2), "pad": (0, 1), "ceil": True, "counts_pad": False,
+           "divisor": 3}  # fmt: skip
+
+
+def divisors(shape: tuple[int, ...], window: Window, counts_pad: bool, divisor: int) -> Any:
+    """What the sum of each window is divided by."""
+    if divisor:
+        return float(divisor)
+    ends = []
+    for axis, (o, n) in enumerate(zip(window.out(shape)[-2:], shape[-2:], strict=True)):
+        pad, begins = window.pad[axis], np.arange(o) * window.step[axis] - window.pad[axis]
+        stops = np.minimum(begins + window.size[axis], n + pad)
+        if not counts_pad:
+            begins, stops = np.maximum(begins, 0), np.minimum(stops, n)
+        ends.append(stops - begins)
+    return ends[0][:, None] * ends[1][None, :]
+
+
+@declare(
+    Map,
+    shape=lambda grad_output, size, step, pad, ceil, counts_pad, divisor, sizes: (
+        (*grad_output[:-2], *sizes)
+    ),
+    shader="avg_pool_backward.wgsl",
+    numbers=lambda facts: numbers(facts, MEAN, facts.out.shape, facts.layouts[0].shape),
+    places=lambda facts: {"grad_output": facts.layouts[0]},
+    vjp={
+        "grad_output": lambda grad, size, step, pad, ceil, counts_pad, divisor: grad._avg_pool(
+            size, step, pad, ceil, counts_pad, divisor
+        )
+    },
+    samples=lambda rng: [
+        ((normal(rng, *Window(a["size"], a["step"], a["pad"], ceil=a["ceil"]).out((3, 7, 6))),),
+         a | {"sizes": (7, 6)})
+        for a in mean_windows(rng)
+    ],
+)  # fmt: skip
+def _avg_pool_backward(grad_output, size: Pair, step: Pair, pad: Pair, ceil: bool, counts_pad: bool,
+                       divisor: int, sizes: Pair):  # fmt: skip
+    "Each gradient shared among the elements of its window."
+    window = Window(size, step, pad, (1, 1), ceil)
+    share = grad_output / divisors((1, *sizes), window, counts_pad, divisor)
+    tall = [(o - 1) * s + n + p for o, s, n, p in zip(grad_output.shape[-2:], step, size, pad, strict=True)]
+    room = [max(t, n + 2 * p) for t, n, p in zip(tall, sizes, pad, strict=True)]
+    padded = np.zeros((*grad_output.shape[:-2], *room), share.dtype)
+    for ky in range(size[0]):
+        for kx in range(size[1]):
+            rows = slice(ky, ky + (grad_output.shape[-2] - 1) * step[0] + 1, step[0])
+            cols = slice(kx, kx + (grad_output.shape[-1] - 1) * step[1] + 1, step[1])
+            padded[..., rows, cols] += share
+    return padded[..., pad[0] : pad[0] + sizes[0], pad[1] : pad[1] + sizes[1]]
+
+
+@declare(
+    Map,
+    shape=lambda input, size, step, pad, ceil, counts_pad, divisor: (
+        Window(size, step, pad, ceil=ceil).out(input)
+    ),
+    shader="avg_pool.wgsl",
+    numbers=lambda facts: numbers(facts, MEAN, facts.layouts[0].shape, facts.out.shape),
+    places=lambda facts: {"input": facts.layouts[0]},
+    vjp={
+        "input": lambda grad, input_shape, size, step, pad, ceil, counts_pad, divisor: (
+            grad._avg_pool_backward(size, step, pad, ceil, counts_pad, divisor, input_shape[-2:])
+        )
+    },
+    samples=lambda rng: [((normal(rng, 2, 3, 7, 6),), attrs) for attrs in mean_windows(rng)],
+)
+def _avg_pool(input, size: Pair, step: Pair, pad: Pair, ceil: bool, counts_pad: bool,
+              divisor: int):  # fmt: skip
+    "The mean of each window."
+    window = Window(size, step, pad, (1, 1), ceil)
+    return sum(window.elements(input, 0)) / divisors(input.shape, window, counts_pad, divisor)

@@ -1,0 +1,370 @@
+"""The pooling functions as PyTorch has them: 1-d and 2-d, adaptive ones, and their complaints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dtype import int64
+from wgtorch.op import Map, composite, declare
+from wgtorch.ops.pooling import Window
+from wgtorch.ops.samples import apart, normal
+
+
+def pair(value: Any, op: str, name: str, count: int = 2) -> tuple[int, ...]:
+    """One int for all, or one for each."""
+    if isinstance(value, int | np.integer):
+        return (int(value),) * count
+    values = tuple([int(v) for v in value])
+    if len(values) == 1:
+        return values * count
+    if len(values) != count:
+        words = "a single int, or a tuple of two ints" if count == 2 else "a single int"
+        raise RuntimeError(f"{op}: {name} must either be {words}")
+    return values
+
+
+def window(op: str, kernel_size, stride, padding, dilation=1, ceil_mode=False, count=2) -> Window:
+    """The checked window; in 1-d its height is 1."""
+    size = pair(kernel_size, op, "kernel_size", count)
+    step = size if stride is None or stride == [] or stride == () else pair(
+        stride, op, "stride", count)  # fmt: skip
+    pad, apart_ = pair(padding, op, "padding", count), pair(dilation, op, "dilation", count)
+    check(op, size, step, pad, apart_)
+    if count == 1:
+        size, step, pad, apart_ = (1, *size), (1, *step), (0, *pad), (1, *apart_)
+    return Window(size, step, pad, apart_, bool(ceil_mode))
+
+
+def check(op: str, size, step, pad, apart_) -> None:
+    if len(size) == 1 and op == "max_pool1d":
+        check_row(size[0], step[0], pad[0], apart_[0])
+    if min(step) == 0:
+        raise RuntimeError("stride should not be zero")
+    if min(size) < 1 or min(step) < 1:
+        raise RuntimeError(
+            f"{op}: kernel size and stride should be greater than zero, but got kernel size"
+            f" {list(size)} and stride {list(step)}"
+        )
+    if min(apart_) < 1:
+        raise RuntimeError(
+            f"dilation should be greater than zero, but got dilationH: {apart_[0]} dilationW:"
+            f" {apart_[-1]}"
+        )
+    for p, k, a in zip(pad, size, apart_, strict=True):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * a + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p},"
+                f" kernel_size={k} and dilation={a}"
+            )
+
+
+def check_row(size: int, step: int, pad: int, apart_: int) -> None:
+    """What max_pool1d says in words of its own."""
+    for name, value in (("kernel_size", size), ("stride", step), ("dilation", apart_)):
+        if value < 1:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
+    if pad < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {pad}")
+    if pad > size // 2:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={pad} and"
+            f" kernel_size={size}"
+        )
+
+
+def check_planes(input, op: str) -> None:
+    """(batch, channels, height, width) or without batch; only the batch may be empty."""
+    if input.ndim not in (3, 4):
+        if op.startswith("avg") and input.ndim < 3:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-input.ndim},"
+                f" {input.ndim - 1}], but got -3)"
+            )
+        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
+    if 0 in input.shape[input.ndim - 3 :]:
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but"
+            f" got:{list(input.shape)}"
+        )
+
+
+def check_rows(input, op: str) -> None:
+    """(batch, channels, length) or without batch."""
+    if input.ndim in (2, 3):
+        return
+    if op.startswith("max"):
+        raise RuntimeError(
+            f"{op}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input,"
+            f" but got:{list(input.shape)}"
+        )
+    raise RuntimeError(
+        f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1"
+        f" 'self' (while checking arguments for {op})"
+    )
+
+
+def check_kind(input, op: str) -> None:
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.short}'")
+
+
+def largest(input, w: Window, with_indices: bool):
+    """Of each window; the gradient goes where it was."""
+    facts = (w.size, w.step, w.pad, w.apart)
+    if not with_indices and not input.requires_grad:
+        return input._max_pool_value(*facts, w.ceil)
+    out, places = input._max_pool(*facts, w.ceil)
+    if not with_indices:
+        return out
+    return out, places._max_pool_indices(*facts, input.shape[-1])
+
+
+MAX_SAMPLES = [
+    {"kernel_size": 2},
+    {"kernel_size": (3, 2), "stride": (2, 1), "padding": 1, "ceil_mode": True},
+]
+
+
+@composite(
+    samples=lambda rng: [((apart(rng, 2, 3, 7, 6),), attrs) for attrs in MAX_SAMPLES],
+    method=False,
+)
+def max_pool2d(input, kernel_size: object, stride: object = None, padding: object = 0,
+               dilation: object = 1, ceil_mode: bool = False):  # fmt: skip
+    "The largest of each window of (batch, channels, height, width), or without batch."
+    check_planes(input, "max_pool2d")
+    w = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)
+    return largest(input, w, False)
+
+
+@composite(
+    samples=lambda rng: [((apart(rng, 2, 3, 7, 6),), attrs) for attrs in MAX_SAMPLES],
+    method=False,
+    torch="nn.functional.max_pool2d_with_indices",
+)
+def max_pool2d_with_indices(input, kernel_size: object, stride: object = None,
+                            padding: object = 0, dilation: object = 1,
+                            ceil_mode: bool = False):  # fmt: skip
+    "(the largest of each window, where in its plane it is)."
+    check_planes(input, "max_pool2d")
+    w = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)
+    return largest(input, w, True)
+
+
+@composite(samples=lambda rng: [((apart(rng, 2, 3, 9), 3, 2, 1), {})], method=False)
+def max_pool1d(input, kernel_size: object, stride: object = None, padding: object = 0,
+               dilation: object = 1, ceil_mode: bool = False):  # fmt: skip
+    "The largest of each window of (batch, channels, length), or without batch."
+    check_rows(input, "max_pool1d")
+    w = window("max_pool1d", kernel_size, stride, padding, dilation, ceil_mode, 1)
+    check_length(input, w)
+    return largest(input.unsqueeze(-2), w, False).squeeze(-2)
+
+
+@composite(samples=lambda rng: [((apart(rng, 2, 3, 9), 3, 2, 1), {})], method=False)
+def max_pool1d_with_indices(input, kernel_size: object, stride: object = None,
+                            padding: object = 0, dilation: object = 1,
+                            ceil_mode: bool = False):  # fmt: skip
+    "(the largest of each window, where in its row it is)."
+    check_rows(input, "max_pool1d")
+    w = window("max_pool1d", kernel_size, stride, padding, dilation, ceil_mode, 1)
+    check_length(input, w)
+    out, indices = largest(input.unsqueeze(-2), w, True)
+    return out.squeeze(-2), indices.squeeze(-2)
+
+
+def check_length(input, w: Window) -> None:
+    count = w.count(input.shape[-1], 1)
+    if count < 1:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
+
+
+# Means
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 2, 3, 7, 6),), {"kernel_size": 2}),
+        ((normal(rng, 2, 3, 7, 6), 3, 2, 1, True, False), {}),
+        ((normal(rng, 3, 7, 6), (3, 2), 2, 1, False, True, 5), {}),
+    ],
+    method=False,
+    torch="nn.functional.avg_pool2d",
+)
+def avg_pool2d(input, kernel_size: object, stride: object = None, padding: object = 0,
+               ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override: int | None = None):  # fmt: skip
+    "The mean of each window of (batch, channels, height, width), or without batch."
+    check_planes(input, "avg_pool2d")
+    check_kind(input, "avg_pool2d")
+    w = window("avg_pool2d", kernel_size, stride, padding, 1, ceil_mode)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    return input._avg_pool(w.size, w.step, w.pad, w.ceil, bool(count_include_pad),
+                           divisor_override or 0)  # fmt: skip
+
+
+@composite(samples=lambda rng: [((normal(rng, 2, 3, 9), 3, 2, 1), {})], method=False)
+def avg_pool1d(input, kernel_size: object, stride: object = None, padding: object = 0,
+               ceil_mode: bool = False, count_include_pad: bool = True):  # fmt: skip
+    "The mean of each window of (batch, channels, length), or without batch."
+    check_rows(input, "avg_pool1d")
+    check_kind(input, "avg_pool1d")
+    w = window("avg_pool1d", kernel_size, stride, padding, 1, ceil_mode, 1)
+    out = input.unsqueeze(-2)._avg_pool(w.size, w.step, w.pad, w.ceil, bool(count_include_pad), 0)
+    return out.squeeze(-2)
+
+
+# Windows chosen by the size of the result
+
+
+def even(length: int, out: int) -> list[slice]:
+    return [slice(o * length // out, -(-(o + 1) * length // out)) for o in range(out)]
+
+
+def even_numbers(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
+    return (*big[-2:], *small[-2:])
+
+
+@declare(
+    Map,
+    shape=lambda grad_output, sizes: (*grad_output[:-2], *sizes),
+    shader="adaptive_avg_pool_backward.wgsl",
+    numbers=lambda facts: even_numbers(facts.out.shape, facts.layouts[0].shape),
+    places=lambda facts: {"grad_output": facts.layouts[0]},
+    vjp={
+        "grad_output": lambda grad, grad_output_shape: grad._adaptive_avg_pool(
+            grad_output_shape[-2:]
+        )
+    },
+    samples=lambda rng: [((normal(rng, 2, 3, 4, 5),), {"sizes": (7, 6)})],
+)
+def _adaptive_avg_pool_backward(grad_output, sizes: Any):
+    "Each gradient shared among the elements of its window."
+    out = np.zeros((*grad_output.shape[:-2], *sizes), grad_output.dtype)
+    for oy, y in enumerate(even(sizes[0], grad_output.shape[-2])):
+        for ox, x in enumerate(even(sizes[1], grad_output.shape[-1])):
+            size = (y.stop - y.start) * (x.stop - x.start)
+            out[..., y, x] += grad_output[..., oy : oy + 1, ox : ox + 1] / size
+    return out
+
+
+@declare(
+    Map,
+    shape=lambda input, output_size: (*input[:-2], *output_size),
+    shader="adaptive_avg_pool.wgsl",
+    numbers=lambda facts: even_numbers(facts.layouts[0].shape, facts.out.shape),
+    places=lambda facts: {"input": facts.layouts[0]},
+    vjp={
+        "input": lambda grad, input_shape: grad._adaptive_avg_pool_backward(input_shape[-2:])
+    },
+    samples=lambda rng: [((normal(rng, 2, 3, 7, 6),), {"output_size": (4, 5)})],
+)
+def _adaptive_avg_pool(input, output_size: Any):
+    "The mean of each of windows that cover the planes evenly."
+    rows = [input[..., y, :].mean(-2) for y in even(input.shape[-2], output_size[0])]
+    lines = np.stack(rows, -2)
+    return np.stack([lines[..., x].mean(-1) for x in even(lines.shape[-1], output_size[1])], -1)
+
+
+@declare(
+    Map,
+    shape=lambda input, output_size: (*input[:-2], *output_size),
+    dtype=lambda input, **attrs: int64,
+    shader="adaptive_max_pool.wgsl",
+    numbers=lambda facts: even_numbers(facts.layouts[0].shape, facts.out.shape),
+    places=lambda facts: {"input": facts.layouts[0]},
+    samples=lambda rng: [((apart(rng, 2, 3, 7, 6),), {"output_size": (4, 5)})],
+)
+def _adaptive_max_places(input, output_size: Any):
+    "Where in its plane the largest of each even window is."
+    out = np.zeros((*input.shape[:-2], *output_size), np.int64)
+    for oy, y in enumerate(even(input.shape[-2], output_size[0])):
+        for ox, x in enumerate(even(input.shape[-1], output_size[1])):
+            part = input[..., y, x]
+            best = part.reshape(*part.shape[:-2], -1).argmax(-1)
+            width = x.stop - x.start
+            out[..., oy, ox] = (y.start + best // width) * input.shape[-1] + x.start + best % width
+    return out
+
+
+def asked_size(op: str, output_size: Any, have: tuple[int, ...]) -> tuple[int, ...]:
+    """`output_size`, None meaning the input's."""
+    given = (output_size,) * len(have) if isinstance(output_size, int) else tuple(output_size)
+    if len(given) != len(have):
+        raise RuntimeError(f"{op}: output_size must be {len(have)}")
+    size = tuple([n if want is None else int(want) for want, n in zip(given, have, strict=True)])
+    if min(size) < 0:
+        raise RuntimeError(
+            f"{op}: elements of output_size must be greater than or equal to 0 but received"
+            f" {{{', '.join(map(str, size))}}}"
+        )
+    return size
+
+
+def evenly(input, size: tuple[int, int]):
+    """The mean of even windows, by the cheapest way to it."""
+    height, width = input.shape[-2:]
+    if size == (1, 1):
+        return input.mean((-2, -1), True)
+    if 0 not in size and not height % size[0] and not width % size[1]:
+        step = (height // size[0], width // size[1])
+        return input._avg_pool(step, step, (0, 0), False, True, 0)
+    return input._adaptive_avg_pool(size)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 2, 3, 8, 6), size), {}) for size in (1, (4, 3), (3, None), 5)
+    ],
+    method=False,
+    torch="nn.functional.adaptive_avg_pool2d",
+)
+def adaptive_avg_pool2d(input, output_size: object):
+    "The mean of windows chosen so that each plane becomes `output_size`; None keeps a size."
+    if input.ndim < 3:
+        raise ValueError("Input dimension should be at least 3")
+    size = asked_size("adaptive_avg_pool2d", output_size, tuple(input.shape[-2:]))
+    check_kind(input, "adaptive_avg_pool2d")
+    check_planes(input, "adaptive_avg_pool2d")
+    return evenly(input, size)
+
+
+@composite(samples=lambda rng: [((normal(rng, 2, 3, 8), 3), {})], method=False)
+def adaptive_avg_pool1d(input, output_size: object):
+    "The mean of windows chosen so that each row becomes `output_size`."
+    check_rows(input, "adaptive_avg_pool1d")
+    size = asked_size("adaptive_avg_pool1d", output_size, (input.shape[-1],))
+    check_kind(input, "adaptive_avg_pool1d")
+    return evenly(input.unsqueeze(-2), (1, *size)).squeeze(-2)
+
+
+def evenly_largest(input, size: tuple[int, int]):
+    """(largest of each even window, where in its plane)."""
+    indices = input.detach()._adaptive_max_places(size)
+    flat = (*input.shape[:-2], -1)
+    values = input.reshape(flat).gather(-1, indices.reshape(flat))
+    return values.reshape(indices.shape), indices
+
+
+@composite(samples=lambda rng: [((apart(rng, 2, 3, 8, 6), (3, 4)), {})], method=False,
+           torch="nn.functional.adaptive_max_pool2d_with_indices")  # fmt: skip
+def adaptive_max_pool2d(input, output_size: object):
+    "(the largest of windows chosen so that each plane becomes `output_size`, where it is)."
+    check_planes(input, "adaptive_max_pool2d")
+    return evenly_largest(
+        input, asked_size("adaptive_max_pool2d", output_size, tuple(input.shape[-2:]))
+    )
+
+
+@composite(samples=lambda rng: [((apart(rng, 2, 3, 8), 3), {})], method=False)
+def adaptive_max_pool1d(input, output_size: object):
+    "(the largest of windows chosen so that each row becomes `output_size`, where it is)."
+    check_rows(input, "adaptive_max_pool1d")
+    size = asked_size("adaptive_max_pool1d", output_size, (input.shape[-1],))
+    values, indices = evenly_largest(input.unsqueeze(-2), (1, *size))
+    return values.squeeze(-2), indices.squeeze(-2)
