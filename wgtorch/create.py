@@ -136,7 +136,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             " strides are not currently supported. (You can probably work around this by making a"
             " copy of your array  with array.copy().)"
         )
-    layout = Layout.of(tuple(ndarray.shape), strides)
+    layout = Layout.of(tuple(ndarray.shape), strides, 0)
     flat = np.lib.stride_tricks.as_strided(ndarray, (layout.extent,), (size,))
     storage = Storage(backend(Device("cpu")).adopt(flat, dtype))  # type: ignore[attr-defined]
     storage.shared = True

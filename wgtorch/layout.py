@@ -38,13 +38,13 @@ class Layout:
 
     @staticmethod
     @remembered
-    def of(shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Layout:
+    def of(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Layout:
         return Layout(shape, strides, offset)
 
     @staticmethod
     @remembered
     def contiguous(shape: tuple[int, ...]) -> Layout:
-        return Layout.of(tuple(shape), row_major(shape))
+        return Layout.of(tuple(shape), row_major(shape), 0)
 
     @property
     def extent(self) -> int:
