@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+import wgtorch
 from tools import accuracy
 from tools.shader_runner import gpu, run
 from wgtorch.backends.webgpu import library
@@ -73,6 +74,16 @@ def test_function_keeps_its_exactness_in_a_fused_kernel(entry: accuracy.Entry, c
     # an exact zero in the middle (1 - a, a - a) may come with either sign
     assert not np.any(wrong & keep & (exact != 0))
     assert np.max(error[keep], initial=0) <= entry.limit
+
+
+@pytest.mark.parametrize("entry", accuracy.elementary(), ids=lambda entry: entry.name)
+def test_op_is_as_exact_as_its_function(entry: accuracy.Entry, webgpu: str):
+    op = getattr(wgtorch, entry.name, None)
+    if op is None:
+        pytest.skip(f"no op {entry.name}")
+    x = accuracy.patterns(4096)
+    got = op(wgtorch.from_numpy(x).to(webgpu)).cpu().numpy()
+    assert same(got, run(f"{entry.name}_f32(a)", x)).all()
 
 
 def test_comparisons_see_nan_zeros_and_subnormals():
