@@ -33,7 +33,7 @@ class FunctionNode(Node):
         self.age, self.extras, self.shape, self.dtype = next_age(), None, (), None
         self._tensors = [i for i, a in enumerate(args) if isinstance(a, View)]
         self._arguments = len(args)
-        self.needs_input_grad = tuple([isinstance(a, View) and a.requires_grad for a in args])
+        self.needs_input_grad = tuple([isinstance(a, View) and a.requires_grad for a in args])  # type: ignore[attr-defined]
         self._recorded = state.recording and any(self.needs_input_grad)
         self._wanting = [i for i in self._tensors if self.needs_input_grad[i]]
         self.parents, self.numbers = [], None

@@ -9,16 +9,18 @@ from wgtorch.autograd.saved_hooks import called, saved_tensors_hooks
 from wgtorch.layout import Layout
 
 _owners: dict[int, weakref.ref] = {}  # id of a storage -> the parameter it belongs to
-
-
-_sent: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_sent: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # what is on the host
 
 
 def adopt(parameter: Any) -> None:
     """Notes that a parameter's storage is its own; `is_parameter_memory` then knows its views."""
-    storage = parameter.storage
-    key = id(storage)
-    _owners[key] = weakref.ref(parameter, lambda _: _owners.pop(key, None))
+    key = id(parameter.storage)
+
+    def forget(gone: weakref.ref) -> None:
+        if _owners.get(key) is gone:
+            del _owners[key]
+
+    _owners[key] = weakref.ref(parameter, forget)
 
 
 def is_parameter_memory(tensor: Any) -> bool:

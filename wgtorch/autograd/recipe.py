@@ -133,7 +133,7 @@ def remember(
             if t.storage.writes:
                 if refresh(t):
                     mask |= bit
-            elif t._wants:
+            elif t._wants:  # type: ignore[attr-defined]
                 mask |= bit
         elif type(t) is tuple:
             return remember_lists(op, inputs, attrs, shape, dtype)
