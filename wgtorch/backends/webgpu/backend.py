@@ -13,13 +13,14 @@ from wgtorch.backends.webgpu.fusion import Load, Program, Promise
 from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
+from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.transfer import Dock
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
-from wgtorch.dtype import DType
+from wgtorch.dtype import DType, float64
 from wgtorch.layout import Layout
-from wgtorch.op import REGISTRY
+from wgtorch.op import REGISTRY, TypedOp
 from wgtorch.storage import Value, View
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
@@ -68,6 +69,8 @@ class WebGPU:
         return to.upload(self.download(whole), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
+        if typed.compute is float64:
+            self.check_double(typed)
         operands, size = [], 1
         for arg in args:
             if isinstance(arg, View):
@@ -247,6 +250,15 @@ class WebGPU:
             )
         if numel >= MOST_ELEMENTS:
             raise RuntimeError(f"{numel} elements: a webgpu tensor has less than 2**32")
+
+
+    def check_double(self, typed: TypedOp) -> None:
+        self.check(float64, 0)
+        if not is_known(typed.op.expression(float64), float64):
+            raise TypeError(
+                f"{typed.op.name}(): {self.device} cannot compute it in float64; use .float(), or"
+                f" .cpu() to keep the precision"
+            )
 
 
 class _Held:

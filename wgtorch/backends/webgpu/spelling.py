@@ -39,6 +39,15 @@ def spelled(expression: str, compute: DType, dialect: Dialect) -> str:
     return CALL.sub(variant, expression)
 
 
+F64 = frozenset(("abs", "ceil", "floor", "round", "select", "sqrt", "trunc"))  # what WGSL computes
+
+
+def is_known(expression: str, compute: DType) -> bool:
+    """Whether every function in it has a variant for a compute type that has few builtins."""
+    names = CALL.findall(expression)
+    return all(n in F64 or f"{n}_{compute.wgsl}" in library.items() for n in names)
+
+
 def emulated(expression: str) -> str:
     source = expression.replace("&&", " and ").replace("||", " or ")
     source = re.sub(r"!(?!=)", " not ", source).strip()
