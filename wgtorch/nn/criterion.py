@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any
 
-from wgtorch import Tensor, float16, float32, int64, log_softmax, logsigmoid, where, xlogy
+from wgtorch import (
+    Tensor,
+    arange,
+    float16,
+    float32,
+    int64,
+    log_softmax,
+    logsigmoid,
+    where,
+    xlogy,
+)
 from wgtorch.autograd import Function
 
 LARGEST_LOG = -100.0  # logarithms of probabilities are cut off here, as in PyTorch
@@ -248,7 +259,7 @@ def cross_entropy(
     if label_smoothing == 0:
         return loss
     smooth = -(log * along(weight, log, dim) if weight is not None else log).sum(dim)
-    ignored = target == ignore_index
+    ignored: Any = target == ignore_index
     smooth = smooth.masked_fill(ignored, 0)
     if reduction == "mean":
         smooth = smooth.sum() / class_weights(target, ignored, weight, smooth.dtype).sum()
@@ -287,14 +298,36 @@ def nll_loss(
     reduction = named_reduction(size_average, reduce, reduction)
     check_classes(input, target, weight)
     dim = 0 if input.ndim == 1 else 1
-    ignored = target == ignore_index
+    ignored: Any = target == ignore_index
     index = target.masked_fill(ignored, 0).unsqueeze(dim)
-    loss = -input.gather(dim, index).squeeze(dim)
+    loss = -Pick.apply(input, index, dim).squeeze(dim)
     weights = class_weights(target, ignored, weight, input.dtype)
     loss = (loss if weight is None else loss * weights).masked_fill(ignored, 0)
     if reduction == "mean":
         return loss.sum() / weights.sum()
     return reduced(loss, reduction)
+
+
+class Pick(Function):
+    """One element of each row. Its gradient is an expression, which fuses, and not a scatter."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, index: Tensor, dim: int) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.dim, ctx.size = dim, input.shape[dim]
+        return input.gather(dim, index)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (index,) = ctx.saved_tensors
+        classes = along(counted(ctx.size, grad.device.backend), grad, ctx.dim)
+        return where(index == classes, grad, 0), None, None
+
+
+@lru_cache(maxsize=64)
+def counted(size: int, backend: Any) -> Tensor:
+    """0, 1, 2, ... on a device; by its backend, as a device that was lost has another one."""
+    return arange(size, device=backend.device)
 
 
 def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
