@@ -22,7 +22,7 @@ class Device:
         if isinstance(type, Device):
             return type
         if isinstance(type, int) and not isinstance(type, bool):
-            type, index = "webgpu", type
+            type, index = "webgpu", type  # type: ignore[assignment]
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         name, colon, number = type.partition(":")

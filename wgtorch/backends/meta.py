@@ -18,7 +18,7 @@ class Meta:
     def download(self, view) -> NoReturn:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
-    def send(self, value, to) -> NoReturn:
+    def send(self, value, to):
         if to is self:
             return value
         self.download(value)

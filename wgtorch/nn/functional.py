@@ -205,7 +205,7 @@ def alpha_dropout(
     if not training or p == 0:
         return input
     if p == 1:
-        return input.mul_(0) if inplace else input * 0
+        return input.mul_(0) if inplace else input * 0  # type: ignore[return-value]
     alpha = 1.7580993408473766  # minus that value
     scale = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
     kept = wgtorch.dropout(wgtorch.ones_like(input), p, True) * (1 - p)

@@ -28,7 +28,8 @@ class IncompatibleKeys(NamedTuple):
             f"unexpected_keys={self.unexpected_keys})"
         )
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class StateDict(OrderedDict):
@@ -133,7 +134,7 @@ class Stateful(Tree):
         local = dict(metadata.get(prefix[:-1], {}))
         if assign:
             local["assign_to_params_buffers"] = True
-        self._load_from_state_dict(state, prefix, local, True, *keys, errors)
+        self._load_from_state_dict(state, prefix, local, True, keys[0], keys[1], errors)
         for name, child in self._modules.items():
             if child is not None:
                 start = f"{prefix}{name}."

@@ -167,7 +167,11 @@ def _max_pool_backward(grad_output, places: Other, size: Pair, step: Pair, pad: 
     "Each gradient put where the largest element of its window was."
     out = np.zeros((*grad_output.shape[:-2], *sizes), grad_output.dtype)
     planes, oy, ox, y, x = placed(places, Window(size, step, pad, apart))
-    np.add.at(out.reshape(-1, *sizes), (planes, y, x), grad_output.reshape(-1, *grad_output.shape[-2:])[planes, oy, ox])
+    np.add.at(
+        out.reshape(-1, *sizes),
+        (planes, y, x),
+        grad_output.reshape(-1, *grad_output.shape[-2:])[planes, oy, ox],
+    )
     return out
 
 
@@ -177,7 +181,7 @@ def placed(places: np.ndarray, window: Window) -> tuple[np.ndarray, ...]:
     planes, oy, ox = np.indices(flat.shape)
     y = oy * window.step[0] - window.pad[0] + flat // window.size[1] * window.apart[0]
     x = ox * window.step[1] - window.pad[1] + flat % window.size[1] * window.apart[1]
-    return planes, oy, ox, y, x
+    return planes, oy, ox, y, x  # type: ignore[return-value]
 
 
 @declare(
@@ -246,8 +250,8 @@ def _max_pool(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool)
 
 @declare(
     Map,
-    shape=lambda input, size, step, pad, apart, ceil: (
-        Window(size, step, pad, apart, ceil).out(input)
+    shape=lambda input, size, step, pad, apart, ceil: Window(size, step, pad, apart, ceil).out(
+        input
     ),
     shader="max_pool_value.wgsl",
     numbers=lambda facts: numbers(facts, SIZES + WINDOW, facts.layouts[0].shape, facts.out.shape),
@@ -311,7 +315,10 @@ def _avg_pool_backward(grad_output, size: Pair, step: Pair, pad: Pair, ceil: boo
     "Each gradient shared among the elements of its window."
     window = Window(size, step, pad, (1, 1), ceil)
     share = grad_output / divisors((1, *sizes), window, counts_pad, divisor)
-    tall = [(o - 1) * s + n + p for o, s, n, p in zip(grad_output.shape[-2:], step, size, pad, strict=True)]
+    tall = [
+        (o - 1) * s + n + p
+        for o, s, n, p in zip(grad_output.shape[-2:], step, size, pad, strict=True)
+    ]
     room = [max(t, n + 2 * p) for t, n, p in zip(tall, sizes, pad, strict=True)]
     padded = np.zeros((*grad_output.shape[:-2], *room), share.dtype)
     for ky in range(size[0]):
@@ -324,9 +331,9 @@ def _avg_pool_backward(grad_output, size: Pair, step: Pair, pad: Pair, ceil: boo
 
 @declare(
     Map,
-    shape=lambda input, size, step, pad, ceil, counts_pad, divisor: (
-        Window(size, step, pad, ceil=ceil).out(input)
-    ),
+    shape=lambda input, size, step, pad, ceil, counts_pad, divisor: Window(
+        size, step, pad, ceil=ceil
+    ).out(input),
     shader="avg_pool.wgsl",
     numbers=lambda facts: numbers(facts, MEAN, facts.layouts[0].shape, facts.out.shape),
     places=lambda facts: {"input": facts.layouts[0]},

@@ -45,7 +45,7 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = hooked(cls.step)
+            cls.step = hooked(cls.step)  # type: ignore[method-assign]
 
     # Stepping
 

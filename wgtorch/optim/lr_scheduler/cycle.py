@@ -25,7 +25,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not isinstance(T_mult, int) or T_mult < 1:
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
-        self.T_i, self.T_cur = T_0, last_epoch
+        self.T_i: float = T_0
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:

@@ -182,7 +182,7 @@ class Computed(LRScheduler):
     ):
         groups = len(optimizer.param_groups)
         many = isinstance(lr_lambda, (list, tuple))
-        self.lr_lambdas = list(lr_lambda) if many else [lr_lambda] * groups
+        self.lr_lambdas: list[Any] = list(lr_lambda) if many else [lr_lambda] * groups  # type: ignore[arg-type]
         if len(self.lr_lambdas) != groups:
             raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)

@@ -98,7 +98,7 @@ class ChainedScheduler(Several):
     """All schedules at every step: their factors multiply."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
-        owner = optimizer or (schedulers[0].optimizer if schedulers else None)
+        owner: Any = optimizer or (schedulers[0].optimizer if schedulers else None)
         self._check(owner, schedulers)
         self.optimizer: Any = owner
         self._schedulers = list(schedulers)

@@ -116,7 +116,7 @@ class ChainDataset(IterableDataset[T]):
             yield from part
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self.datasets)  # type: ignore[arg-type]
+        return sum(len(part) for part in self.datasets)  # type: ignore[arg-type, misc]
 
 
 class Subset(Dataset[T]):
