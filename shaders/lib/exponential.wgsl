@@ -22,14 +22,19 @@ fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
     return scale_f32(1.0 + (r + r * r * p), i32(n) + shift);
 }
 
+// What is 0 anyhow is not computed: CPUs are slow at underflow.
 fn exp_f32(x: f32) -> f32 {
-    return select(exp_parts(clamp(x, -104.0, 89.0), 0.0, 0), x, is_nan_f32(x));
+    let vanishes = x < -104.0;
+    let result = exp_parts(select(min(x, 89.0), 0.0, vanishes), 0.0, 0);
+    return select(select(result, 0.0, vanishes), x, is_nan_f32(x));
 }
 
 fn exp2_f32(x: f32) -> f32 {
-    let bounded = clamp(x, -150.0, 129.0);
+    let vanishes = x < -150.0;
+    let bounded = select(min(x, 129.0), 0.0, vanishes);
     let n = round(bounded);
-    return select(scale_f32(exp2_near_zero(bounded - n), i32(n)), x, is_nan_f32(x));
+    let result = scale_f32(exp2_near_zero(bounded - n), i32(n));
+    return select(select(result, 0.0, vanishes), x, is_nan_f32(x));
 }
 
 fn exp2_near_zero(r: f32) -> f32 {
@@ -233,10 +238,12 @@ fn softplus_f32(x: f32) -> f32 {
     return select(x, 0.0, signbit_f32(x)) + log1p_f32(exp_f32(-abs(x)));
 }
 
-// x * e^x for x < 0 with the exponential 2^32 too large, so that it is not lost in the subnormals.
+// x * e^x for x < -40 with the exponential 2^32 too large, so that it is not lost in the subnormals.
 fn x_exp_x(x: f32) -> f32 {
-    let bounded = max(x, -110.0);
-    return bounded * exp_parts(bounded, 0.0, 32) * 2.3283064365386963e-10;
+    let vanishes = x < -110.0;
+    let bounded = select(min(x, -40.0), -40.0, vanishes);
+    let result = bounded * exp_parts(bounded, 0.0, 32) * 2.3283064365386963e-10;
+    return select(result, float_of(0x80000000u), vanishes);
 }
 
 fn silu_f32(x: f32) -> f32 {

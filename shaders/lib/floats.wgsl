@@ -97,13 +97,14 @@ fn is_subnormal_bits(bits: u32) -> bool { return bits - 1u < 0x007fffffu; }
 fn sqrt_f32(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let tiny = is_subnormal_bits(bits);
-    let a = select(x, f32(bits << 1u), tiny);
+    let scaled = select(x, f32(bits << 1u), tiny);
+    let usual = bitcast<u32>(scaled) - 0x17800000u < 0x50000000u;
+    let a = select(1.0, scaled, usual);  // a CPU would stumble over NaN turned subnormal below
     let root = held_f32(sqrt(a));
     let upper = upper_f32(root);
     let lower = root - upper;
     let rest = (held_f32(a - upper * upper) - 2.0 * upper * lower) - lower * lower;
     let better = root + held_f32(rest * (0.5 / root));
-    let usual = bitcast<u32>(a) - 0x17800000u < 0x50000000u;
     return select(sqrt(x), better * select(1.0, 2.646978e-23, tiny), usual);  // 2^-75
 }
 
