@@ -27,6 +27,7 @@ from wgtorch.dtype import (
     int32, int32 as int, int64, int64 as long, promote_types, set_default_dtype, uint8,
 )  # fmt: skip
 from wgtorch.errors import DeviceLostError, OutOfMemoryError
+from wgtorch.grids import tril_indices, triu_indices
 from wgtorch.show import get_printoptions, set_printoptions
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor

@@ -17,6 +17,24 @@ from wgtorch.dispatch.write import write
 from wgtorch.dtype import bool_, int64, uint8
 from wgtorch.storage import View
 
+
+class Indexed:
+    """What a tensor is to `x[...]` and to a loop."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        return getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        setitem(self, index, value)
+
+    def __iter__(self) -> Any:
+        if not self.layout.shape:  # type: ignore[attr-defined]
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(DOORS["unbind"](self))
+
+
 SCALARS = (bool, int, float, np.number, np.bool_)
 MANY = 32  # from this length on a list is an index by itself, whatever is in it
 
@@ -155,9 +173,7 @@ def at(x: Any, dim: int, index: int, asked: int) -> Any:
         raise IndexError(NO_DIMS)
     size = shape[dim]
     if not -size <= index < size:
-        raise IndexError(
-            f"index {index} is out of bounds for dimension {asked} with size {size}"
-        )
+        raise IndexError(f"index {index} is out of bounds for dimension {asked} with size {size}")
     return DOORS["select"](x, dim, index)
 
 

@@ -46,6 +46,25 @@ class Layout:
     def contiguous(shape: tuple[int, ...]) -> Layout:
         return Layout.of(tuple(shape), row_major(shape), 0)
 
+    @staticmethod
+    def strided(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Layout:
+        """What a user asks `as_strided` for, or PyTorch's complaint."""
+        if len(shape) != len(strides):
+            raise RuntimeError("mismatch in length of strides and shape")
+        if any(s < 0 for s in strides):
+            raise RuntimeError(
+                f"as_strided: Negative strides are not supported at the moment, got strides:"
+                f" {list(strides)}"
+            )
+        if any(n < 0 for n in shape):
+            raise RuntimeError(
+                f"Storage size calculation overflowed with sizes={list(shape)} and"
+                f" strides={list(strides)}"
+            )
+        if offset < 0:
+            raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+        return Layout.of(shape, strides, offset)
+
     @property
     def extent(self) -> int:
         """How many elements of memory it reaches over, counted from position 0."""

@@ -20,14 +20,14 @@ from wgtorch.dtype import (
     get_default_dtype, int8, int16, int32, int64, result_kind, uint8,
 )  # fmt: skip
 from wgtorch.facts import Facts
-from wgtorch.index import getitem, setitem
+from wgtorch.index import Indexed
 from wgtorch.layout import Layout
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
 from wgtorch.storage import Storage, View
 
 
-class Tensor(Facts, Differentiable, Methods):
+class Tensor(Facts, Differentiable, Indexed, Methods):
     """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
 
     __slots__ = ("__dict__", "__weakref__", "_wants", "past")
@@ -116,17 +116,6 @@ class Tensor(Facts, Differentiable, Methods):
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any())
-
-    def __iter__(self) -> Any:
-        if not self.layout.shape:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(DOORS["unbind"](self))
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return getitem(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        setitem(self, index, value)
 
     # Moving and copying
 
@@ -262,7 +251,7 @@ class Tensor(Facts, Differentiable, Methods):
     def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
         """The storage through any sizes and strides, in elements."""
         offset = self.layout.offset if storage_offset is None else storage_offset
-        layout = Layout.of(tuple(size), tuple(stride), offset)
+        layout = Layout.strided(tuple(size), tuple(stride), offset)
         if layout.extent > self.storage.value.numel:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}"

@@ -8,10 +8,12 @@ from wgtorch.ops import (
     comparison,
     convolution,
     correlation,
+    counting,
     diagonals,
     division,
     exponentials,
     extremes,
+    grids,
     indexing,
     joining,
     linalg,
@@ -36,7 +38,7 @@ from wgtorch.ops import (
 
 __all__ = [
     "activations", "advanced", "affine", "arithmetic", "comparison", "convolution", "correlation",
-    "diagonals", "division", "exponentials", "extremes", "indexing", "joining", "linalg", "logic",
+    "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing", "joining", "linalg", "logic",
     "masks", "moments", "movement", "normalization", "pooling", "pools", "reductions", "rounding",
     "rows", "scattering", "selection", "softmax", "special", "splitting", "trigonometry", "views",
 ]  # fmt: skip

@@ -55,7 +55,9 @@ def _joint_index(input: Index, index: Index, size: int, dim: int, first: int = 0
 def both(size: int, dim: int, first: int) -> str:
     """What a GPU says; it does not tell which of the two was wrong."""
     said = beyond("index", dim, size)
-    return f"{beyond('index', dim - 1, first)}, or for dimension {dim} with size {size}" if first else said
+    if not first:
+        return said
+    return f"{beyond('index', dim - 1, first)}, or for dimension {dim} with size {size}"
 
 
 class Route:
@@ -78,7 +80,7 @@ class Route:
         self.permuted = input.layout.shape
         index, sizes = found[given[0]], [self.shape[d] for d in given]
         if len(given) > 1 and prod(sizes) >= LIMIT and input.device.type != "cpu":
-            raise RuntimeError(f"index: dimensions of sizes {sizes} are too large to index together")
+            raise RuntimeError(f"index: dimensions {sizes} are too large to be indexed together")
         for k, d in enumerate(given[1:], 1):
             index = index._joint_index(found[d], sizes[k], d, sizes[0] if k == 1 else 0)
         self.index = index.expand(common)

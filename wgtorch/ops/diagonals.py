@@ -59,7 +59,7 @@ def triu(input, diagonal: int = 0):
     ]
 )
 def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1):
-    "Matrices (in the dimensions `dim1` and `dim2` of the result) that have the input on a diagonal."
+    "Matrices, in the dimensions `dim1` and `dim2` of the result, with the input on a diagonal."
     rank = input.ndim + 1
     a, b = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
     if a == b:
@@ -93,7 +93,10 @@ def diagflat(input, offset: int = 0):
     return input.reshape((-1,)).diag_embed(offset)
 
 
-@composite(method=False, samples=lambda rng: [((normal(rng, 2, 3), normal(rng, 2), normal(rng)), {})])
+@composite(
+    method=False,
+    samples=lambda rng: [((normal(rng, 2, 3), normal(rng, 2), normal(rng)), {})],
+)
 def block_diag(*tensors):
     "The matrix with the tensors (of at most 2 dimensions) as blocks on its diagonal."
     for place, t in enumerate(tensors):

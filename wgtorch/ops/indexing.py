@@ -28,7 +28,8 @@ def rows(op: str, index: np.ndarray, size: int, dim: int, lowest: int = 0) -> np
     """The index counted from the front, or the complaint: what every reference here uses."""
     wrong = (index < lowest) | (index >= size)
     if wrong.any():
-        raise OutOfRangeError(beyond(op, dim, size).format(index=int(index[wrong][0])))
+        text = beyond(op, dim, size).format(index=int(index[wrong][0]))
+        raise OutOfRangeError(text.removeprefix("index(): ").removeprefix("index_put(): "))
     return np.where(index < 0, index + size, index) if lowest else index
 
 
@@ -220,7 +221,7 @@ def taking_samples(*shape):
     samples=taking_samples(4),
 )
 def index_select(input, dim: int, index: Index):
-    "The slices of `input` along `dim` that the vector `index` (int32 or int64) names, in its order."
+    "The slices of `input` along `dim` that the vector `index` (int32 or int64) names, in order."
     return taken("index_select", input, index, dim, negative=False)
 
 
@@ -271,9 +272,7 @@ def take_along_dim(input, indices, dim: int | None = None):
     "As `gather`, after the two are broadcast in all other dimensions; flat without a `dim`."
     name = "torch.take_along_dim()"
     if indices.dtype is not int64:
-        raise RuntimeError(
-            f"{name}: dtype of indices should be Long but got {indices.dtype.short}"
-        )
+        raise RuntimeError(f"{name}: dtype of indices should be Long but got {indices.dtype.short}")
     if dim is None:
         return input.reshape((-1,)).gather(0, indices.reshape((-1,)))
     if input.ndim != indices.ndim:

@@ -1,16 +1,13 @@
-"""Elements in another order, or repeated: flips, rolls, repetitions, margins, grids."""
+"""Elements in another order, or repeated: flips, rolls, repetitions, margins."""
 
 from __future__ import annotations
 
-import itertools
-import warnings
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from wgtorch.dtype import bool_, int32, int64, uint8
-from wgtorch.layout import Layout, broadcast, wrap_dim
+from wgtorch.dtype import int32, int64
+from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
@@ -148,7 +145,7 @@ def sizes_of(given: tuple) -> tuple[int, ...]:
     torch="Tensor.repeat",
 )
 def repeat(input, *repeats: Any):
-    "The whole tensor repeated along each dimension; more `repeats` than dimensions add some in front."
+    "The tensor repeated along each dimension; more `repeats` than dimensions add some in front."
     counts = sizes_of(repeats)
     new = len(counts) - input.ndim
     if new < 0:
@@ -183,8 +180,9 @@ def tile(input, *dims: Any):
         ((np.array([2, 0, 1]),), {}),
     ]
 )
-def repeat_interleave(input, repeats=None, dim: int | None = None, *, output_size: int | None = None):
-    """Each slice along `dim` (each element, without one) repeated, by one number or a vector of them.
+def repeat_interleave(input, repeats=None, dim: int | None = None, *,
+                      output_size: int | None = None):  # fmt: skip
+    """Each slice along `dim` (each element, without one) repeated, by a number or a vector of them.
 
     With a vector alone: the index that does so. A vector of repeats is read on the host.
     """
@@ -220,7 +218,7 @@ def by_vector(input: Any, repeats: Any, dim: int, output_size: int | None) -> An
 def repeated_places(repeats: Any, device: Any, output_size: int | None) -> Any:
     if repeats.dtype not in (int64, int32):
         raise NotImplementedError(
-            f'"repeat_interleave_cpu" not implemented for \'{repeats.dtype.short}\''
+            f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.short}'"
         )
     counts = np.asarray(repeats.tolist(), np.int64)
     if counts.size and counts.min() < 0:
@@ -243,7 +241,7 @@ def repeated_places(repeats: Any, device: Any, output_size: int | None) -> Any:
     method=True,
 )
 def constant_pad_nd(input, pad, value: float = 0):
-    "Elements of `value` added before and after (or, negative, taken): pairs, from the last dimension."
+    "Elements of `value` added before and after (negative: taken); pairs, from the last dimension."
     starts, shape = [0] * input.ndim, list(input.layout.shape)
     for k in range(len(pad) // 2):
         d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
@@ -263,194 +261,30 @@ def constant_pad_nd(input, pad, value: float = 0):
     return input.new_full(shape, value)._inset([input], (tuple(starts),))
 
 
-# Shapes made alike
-
-
-@composite(samples=lambda rng: [((normal(rng, 3, 1), (2, 3, 4)), {})])
-def broadcast_to(input, size):
-    "The input expanded to `size`."
-    return input.expand(tuple(size))
-
-
-@composite(method=False, samples=lambda rng: [((normal(rng, 3, 1), normal(rng, 4)), {})])
-def broadcast_tensors(*tensors):
-    "The tensors expanded to their common shape."
-    tensors = sizes_of(tensors)
-    shape = broadcast(*[t.layout.shape for t in tensors])
-    return tuple(t.expand(shape) for t in tensors)
-
-
-def each_at_least(raised):
-    def call(*tensors):
-        if len(tensors) == 1 and isinstance(tensors[0], View):
-            return raised(tensors[0])
-        return tuple(raised(t) for t in sizes_of(tensors))
-
-    return call
-
-
-def raised_to(rank: int):
-    def raised(t: Any) -> Any:
-        if t.ndim >= rank:
-            return t
-        if rank == 3:
-            return t.unsqueeze(2) if t.ndim == 2 else t.reshape((1, t.numel(), 1))
-        return t.reshape((1,) * (rank - t.ndim) + tuple(t.layout.shape))
-
-    return each_at_least(raised)
-
-
-AT_LEAST = {rank: raised_to(rank) for rank in (1, 2, 3)}
-
-
-@composite(method=False, samples=lambda rng: [((normal(rng),), {}), ((normal(rng, 3),), {})])
-def atleast_1d(*tensors):
-    "The tensors, those without dimensions as vectors."
-    return AT_LEAST[1](*tensors)
-
-
-@composite(method=False, samples=lambda rng: [((normal(rng),), {}), ((normal(rng, 3),), {})])
-def atleast_2d(*tensors):
-    "The tensors, vectors as rows of a matrix."
-    return AT_LEAST[2](*tensors)
-
-
-@composite(method=False, samples=lambda rng: [((normal(rng, 3),), {}), ((normal(rng, 3, 2),), {})])
-def atleast_3d(*tensors):
-    "The tensors with dimensions of size 1 added, up to three."
-    return AT_LEAST[3](*tensors)
-
-
-# Grids
+# Through strides
 
 
 @composite(
-    method=False,
-    samples=lambda rng: [
-        ((normal(rng, 3), normal(rng, 2)), {"indexing": "ij"}),
-        ((normal(rng, 3), normal(rng, 2), normal(rng, 4)), {"indexing": "xy"}),
-    ],
+    method=False, samples=lambda rng: [((normal(rng, 4, 3), (2, 2), (3, 1)), {"storage_offset": 2})]
 )
-def meshgrid(*tensors, indexing: str | None = None):
-    "For each vector its grid of coordinates: a view that varies along the vector's own dimension."
-    tensors = sizes_of(tensors)
-    if not tensors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    if indexing is None:
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing"
-            " argument.",
-            UserWarning,
-            stacklevel=2,
-        )
-        indexing = "ij"
-    if indexing not in ("ij", "xy"):
+def as_strided(input, size, stride, storage_offset: int | None = None):
+    "The memory of the input through any sizes and strides, in elements."
+    return input.as_strided(size, stride, storage_offset)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 4, 3), normal(rng, 2, 2), (2, 2), (3, 1)), {"storage_offset": 2})
+    ]
+)
+def as_strided_scatter(input, src, size, stride, storage_offset: int | None = None):
+    "A contiguous copy of the input, with `src` in the place of `as_strided(size, stride, ...)`."
+    out = input.clone()
+    place = out.as_strided(size, stride, storage_offset)
+    if src.layout.shape != place.layout.shape:
         raise RuntimeError(
-            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)},"
+            f" slice size = {list(place.shape)}"
         )
-    check_vectors(tensors)
-    swapped = indexing == "xy" and len(tensors) > 1
-    if swapped:
-        tensors = (tensors[1], tensors[0], *tensors[2:])
-    shape = tuple(t.numel() for t in tensors)
-    grids = [
-        t.reshape(tuple(-1 if d == k else 1 for d in range(len(shape)))).expand(shape)
-        for k, t in enumerate(tensors)
-    ]
-    if swapped:
-        grids = [grid.transpose(0, 1) for grid in (grids[1], grids[0], *grids[2:])]
-    return tuple(grids)
-
-
-def check_vectors(tensors: tuple) -> None:
-    for t in tensors:
-        if t.ndim > 1:
-            raise RuntimeError(
-                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t!r}"
-            )
-        if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-        if t.device is not tensors[0].device:
-            raise RuntimeError("meshgrid expects all tensors to have the same device")
-
-
-def vector_of(t: Any) -> Any:
-    if t.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
-    return t
-
-
-@composite(method=False, samples=lambda rng: [((normal(rng, 3), normal(rng, 2)), {})])
-def cartesian_prod(*tensors):
-    "All combinations of one element of each vector, as rows."
-    tensors = tuple(vector_of(t) for t in sizes_of(tensors))
-    if len(tensors) == 1:
-        return tensors[0]
-    shape = tuple(t.numel() for t in tensors)
-    grids = [
-        t.reshape(tuple(-1 if d == k else 1 for d in range(len(shape)))).expand(shape)
-        for k, t in enumerate(tensors)
-    ]
-    return tensors[0]._stack(grids, len(shape)).reshape((prod(shape), len(shape)))
-
-
-@composite(
-    samples=lambda rng: [
-        ((normal(rng, 4),), {}),
-        ((normal(rng, 4), 3), {}),
-        ((normal(rng, 3), 2, True), {}),
-    ],
-    method=False,
-)
-def combinations(input, r: int = 2, with_replacement: bool = False):
-    "All combinations of `r` elements of a vector, as rows."
-    vector_of(input)
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if not r:
-        return input.new_zeros((0,))
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
-    return input._index(input.new_tensor(rows, dtype=int64), 0)
-
-
-@composite(method=False, samples=lambda rng: [((np.array([5, 0, 11]), (3, 4)), {})])
-def unravel_index(indices, shape):
-    "For places counted row by row in a tensor of `shape`: an index for each dimension."
-    if indices.dtype.is_floating_point or indices.dtype is bool_:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(n < 0 for n in shape):
-        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    inside, found = 1, []
-    for size in reversed(shape):
-        found.append(indices.floor_divide(inside).remainder(size))
-        inside *= size
-    return tuple(found[::-1])
-
-
-# Counting
-
-
-@composite(
-    samples=lambda rng: [
-        ((rng.integers(0, 5, 20),), {}),
-        ((rng.integers(0, 5, 20), normal(rng, 20)), {"minlength": 8}),
-    ]
-)
-def bincount(input, weights=None, minlength: int = 0):
-    "How often each number occurs in a vector of them (or the sum of its `weights`). Waits."
-    if input.dtype.is_floating_point or input.dtype is bool_:
-        raise NotImplementedError(f'"bincount_cpu" not implemented for \'{input.dtype.short}\'')
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if input.ndim != 1 or (input.dtype is not uint8 and input.numel() and int(input.amin()) < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and weights.layout.shape != input.layout.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    size = max(minlength, int(input.amax()) + 1 if input.numel() else 0)
-    index = input.to(int64)
-    if weights is None:
-        ones = index.new_full((), 1).expand(index.layout.shape)
-        return index.new_zeros((size,)).scatter_add(0, index, ones)
-    return weights.new_zeros((size,)).scatter_add(0, index, weights)
+    place.copy_(src)
+    return out

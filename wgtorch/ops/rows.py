@@ -85,9 +85,7 @@ def index_add(input, dim: int, index, source, *, alpha: float = 1):
 
 def check_index_copy(input, dim: int, index, source) -> None:
     if index.ndim > 1:
-        raise IndexError(
-            f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})"
-        )
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim and input.ndim and source.ndim != input.ndim:
         raise IndexError(
             f"index_copy_(): When source and destination are not scalars, their dimensionality must"
@@ -116,7 +114,7 @@ def check_index_copy(input, dim: int, index, source) -> None:
 
 @composite(inplace=True, samples=samples)
 def index_copy(input, dim: int, index, source):
-    "`input` with its slices along `dim` that the vector `index` (int64) names replaced by `source`'s."
+    "`input` with the slices along `dim` that the vector `index` (int64) names taken from `source`."
     dim = wrap_dim(dim, input.ndim)
     check_index_copy(input, dim, index, source)
     shape = (*input.shape[:dim], index.numel(), *input.shape[dim + 1 :])
@@ -163,7 +161,7 @@ def index_fill(input, dim: int, index, value):
     ],
 )
 def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True):
-    "As `index_add`, but joining by \"prod\", \"mean\", \"amax\" or \"amin\"."
+    'As `index_add`, but joining by "prod", "mean", "amax" or "amin".'
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got"

@@ -18,7 +18,13 @@ from wgtorch.dtype import bool_, int64
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Facts, Index, Pass, Structured, composite, declare
 from wgtorch.ops.indexing import (
-    INDEX_DTYPES, aligned_base, axes, beyond, rows, spread_base, spread_index,
+    INDEX_DTYPES,
+    aligned_base,
+    axes,
+    beyond,
+    rows,
+    spread_base,
+    spread_index,
 )  # fmt: skip
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
@@ -182,7 +188,7 @@ def winners(mine, index, source, result, dim, name):
     ],
 )
 def _scatter_merge(input, index: Index, source, dim: int, name: str, how: str):
-    "`input` joined with `source` by \"prod\", \"amax\" or \"amin\" where `index` says along `dim`."
+    '`input` joined with `source` by "prod", "amax" or "amin" where `index` says along `dim`.'
     return scattered(input, index, source, dim, name, how)
 
 
@@ -205,11 +211,13 @@ def check_scatter(input, dim: int, index, src=None) -> int:
     if given is not None and len(given) != len(want):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     too_big = any(d != dim and n > have[d] for d, n in enumerate(want))
-    if too_big or given is not None and any(n > m for n, m in zip(want, given, strict=True)):
+    if given is not None and any(n > m for n, m in zip(want, given, strict=True)):
+        too_big = True
+    if too_big:
         size = f" and to be no larger size than src {list(given)}" if given is not None else ""
         raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart"
-            f" from dimension {dim}{size}"
+            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)}"
+            f" apart from dimension {dim}{size}"
         )
     return dim
 

@@ -66,9 +66,7 @@ def split_with_sizes(input, split_sizes, dim: int = 0):
     return pieces(input, sizes, dim)
 
 
-@composite(
-    samples=lambda rng: [((normal(rng, 5, 3), 2), {}), ((normal(rng, 3, 7), 5), {"dim": 1})]
-)
+@composite(samples=lambda rng: [((normal(rng, 5, 3), 2), {}), ((normal(rng, 3, 7), 5), {"dim": 1})])
 def chunk(input, chunks: int, dim: int = 0):
     "At most `chunks` views of equal size along `dim`, the last of which may be smaller."
     dim = dim_of("chunk", input, dim)
@@ -108,9 +106,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
         return pieces(input, cuts(input.layout.shape[dim], given), dim)
     ends = [*given, None]
     starts = [0, *given]
-    return tuple(
-        input._slice(dim, start, end) for start, end in zip(starts, ends, strict=True)
-    )
+    return tuple(input._slice(dim, start, end) for start, end in zip(starts, ends, strict=True))
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 3),), {}), ((normal(rng, 2, 3),), {"dim": -1})])

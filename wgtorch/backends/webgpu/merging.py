@@ -45,9 +45,7 @@ def declare_merger(writer: Writer, name: str, dtype: DType, expression: str) -> 
     kind, many = dialect.type_of(dtype), per_word(dtype)
     if expression == REPLACE and many <= 1:
         words = writer.bind(element_type(dtype, dialect), "read_write", f"{name}_words")
-        writer.declare(
-            f"fn merge_{name}(place: u32, value: {kind}) {{ {words}[place] = value; }}"
-        )
+        writer.declare(f"fn merge_{name}(place: u32, value: {kind}) {{ {words}[place] = value; }}")
         return
     words = writer.bind("atomic<u32>", "read_write", f"{name}_words")
     facts = {"name": name, "kind": kind, "words": words}

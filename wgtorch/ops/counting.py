@@ -1,0 +1,33 @@
+"""Counting how often each number occurs."""
+
+from __future__ import annotations
+
+from wgtorch.dtype import bool_, float32, float64, int64, uint8
+from wgtorch.op import composite
+from wgtorch.ops.samples import normal
+
+
+@composite(
+    samples=lambda rng: [
+        ((rng.integers(0, 5, 20),), {}),
+        ((rng.integers(0, 5, 20), normal(rng, 20)), {"minlength": 8}),
+    ]
+)
+def bincount(input, weights=None, minlength: int = 0):
+    "How often each number occurs in a vector of them (or the sum of its `weights`). Waits."
+    if input.dtype.is_floating_point or input.dtype is bool_:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.short}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.ndim != 1 or (input.dtype is not uint8 and input.numel() and int(input.amin()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.layout.shape != input.layout.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    size = max(minlength, int(input.amax()) + 1 if input.numel() else 0)
+    index = input.to(int64)
+    if weights is None:
+        ones = index.new_full((), 1).expand(index.layout.shape)
+        return index.new_zeros((size,)).scatter_add(0, index, ones)
+    if not weights.is_floating_point():
+        weights = weights.to(float64 if weights.is_cpu else float32)
+    return weights.new_zeros((size,)).scatter_add(0, index, weights)
