@@ -238,7 +238,7 @@ fn softplus_f32(x: f32) -> f32 {
     return select(x, 0.0, signbit_f32(x)) + log1p_f32(exp_f32(-abs(x)));
 }
 
-// x * e^x for x < -40 with the exponential 2^32 too large, so that it is not lost in the subnormals.
+// x * e^x for x < -40, the exponential taken 2^32 too large, which keeps it out of the subnormals.
 fn x_exp_x(x: f32) -> f32 {
     let vanishes = x < -110.0;
     let bounded = select(min(x, -40.0), -40.0, vanishes);
