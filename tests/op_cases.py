@@ -20,6 +20,12 @@ DTYPES = [wgtorch.bool, wgtorch.uint8, wgtorch.int8, wgtorch.int16, wgtorch.int3
           wgtorch.float16, wgtorch.bfloat16, wgtorch.float64]  # fmt: skip
 
 
+EITHER_ZERO = {  # of equal zeros, code for vectors and for single numbers takes either
+    "clamp", "clamp_max", "clamp_min", "fmax", "fmin", "hardtanh", "maximum", "minimum", "relu6",
+    "sinc", "softshrink",
+}  # fmt: skip
+
+
 class Case(NamedTuple):
     op: Op
     args: tuple[Any, ...]  # numpy arrays, numbers, None, or lists of arrays

@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from op_cases import DTYPES, Case, cases_of, is_array, mapped, plain  # noqa: E402
+from op_cases import DTYPES, EITHER_ZERO, Case, cases_of, is_array, mapped, plain  # noqa: E402
 
 import wgtorch  # noqa: E402
 from wgtorch.dispatch.doors import PUBLIC  # noqa: E402
@@ -30,10 +30,6 @@ LOOSE = {  # where torch itself is less exact
 }  # fmt: skip
 MODERATE = {  # where torch's vector code loses large and small numbers
     "addcmul", "fmod", "gelu", "lerp", "polygamma", "remainder", "sinc",
-}  # fmt: skip
-EITHER_ZERO = {  # of equal zeros, code for vectors and for single numbers takes either
-    "clamp", "clamp_max", "clamp_min", "fmax", "fmin", "hardtanh", "maximum", "minimum", "relu6",
-    "softshrink",
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def relu(input):
 
 
 @elementwise(
-    "select(input, input - input, le(other, 0))",
+    "select(input, 0, le(other, 0))",
     vjp={"input": lambda grad, other: grad._where_positive(other)},
     samples=lambda rng: [((normal(rng, 3, 5), apart(rng, 3, 5)), {})],
     inplace=False,
@@ -254,8 +254,8 @@ def checked_lambda(door):
 
 
 @elementwise(
-    "select(select(input - input, input + lambd, lt(input, -lambd)), input - lambd,"
-    " gt(input, lambd))",
+    "select(select(select(input, 0.0, le(abs(input), lambd)), input + lambd, lt(input, -lambd)),"
+    " input - lambd, gt(input, lambd))",
     vjp={
         "input": lambda grad, input, lambd: grad.masked_fill(
             (input >= -lambd) & (input <= lambd), 0
@@ -269,7 +269,8 @@ def checked_lambda(door):
 )
 def softshrink(input, lambd: float = 0.5):
     "input moved towards 0 by lambd, no further than 0"
-    below = np.where(input < -lambd, input + lambd, input - input)
+    near = np.where(np.abs(input) <= lambd, np.zeros_like(input), input)
+    below = np.where(input < -lambd, input + lambd, near)
     return np.where(input > lambd, input - lambd, below)
 
 

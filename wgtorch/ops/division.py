@@ -180,4 +180,5 @@ def gcd(input, other):
 )
 def lcm(input, other):
     "The least common multiple"
-    return np.lcm(input, other)
+    kind = np.promote_types(input.dtype, np.int32)  # which small integers overflow later
+    return np.abs(np.lcm(input, other, dtype=kind)).astype(input.dtype)

@@ -43,7 +43,7 @@ def erfc(input):
 )
 def erfinv(input):
     "The inverse of erf, for input in [-1, 1]"
-    return special.erfinv(input)
+    return np.copysign(special.erfinv(input), input)
 
 
 @tabulated("lgamma(input)", lambda grad, input: grad * input.digamma(), positive)
@@ -68,7 +68,8 @@ def digamma(input):
 )
 def _polygamma(input, n: float):
     "The derivative of order n of digamma"
-    return special.polygamma(int(n), input).astype(input.dtype, copy=False)
+    slope = special.polygamma(int(n), input).astype(input.dtype, copy=False)
+    return np.where(input == np.inf, slope * np.nan, slope)
 
 
 @composite(
