@@ -4,14 +4,16 @@
 // expects: input_nth(i), planes x height x width
 
 fn value_at(i: u32) -> T {
-    let rows = i / launch.out_width;
-    let y = pool_span(rows % launch.out_height, launch.step_y, launch.pad_y, launch.size_y, launch.height);
-    let x = pool_span(i % launch.out_width, launch.step_x, launch.pad_x, launch.size_x, launch.width);
-    let plane = rows / launch.out_height * launch.height;
+    let rows = div_u32(i, launch.out_width);
+    let planes = div_u32(rows, launch.out_height);
+    let oy = rows - planes * launch.out_height;
+    let ox = i - rows * launch.out_width;
+    let y = pool_span(oy, launch.step_y, launch.pad_y, launch.size_y, launch.height);
+    let x = pool_span(ox, launch.step_x, launch.pad_x, launch.size_x, launch.width);
     var total = T(0);
     for (var iy = y.begin; iy < y.end; iy++) {
         for (var ix = x.begin; ix < x.end; ix++) {
-            total += input_nth((plane + iy) * launch.width + ix);
+            total += input_nth((planes * launch.height + iy) * launch.width + ix);
         }
     }
     return total / T(pool_divisor(y, x, launch.counts_pad, launch.divisor));

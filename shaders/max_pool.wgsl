@@ -6,10 +6,11 @@
 struct Found { value: input_type, place: u32 }
 
 fn largest(i: u32) -> Found {
-    let x0 = i32(i % launch.out_width * launch.step_x) - launch.pad_x;
-    let rows = i / launch.out_width;
-    let y0 = i32(rows % launch.out_height * launch.step_y) - launch.pad_y;
-    let plane = rows / launch.out_height * launch.height;
+    let rows = div_u32(i, launch.out_width);
+    let planes = div_u32(rows, launch.out_height);
+    let x0 = i32((i - rows * launch.out_width) * launch.step_x) - launch.pad_x;
+    let y0 = i32((rows - planes * launch.out_height) * launch.step_y) - launch.pad_y;
+    let plane = planes * launch.height;
     var found: Found;
     var is_first = true;
     for (var ky = 0u; ky < launch.size_y; ky++) {

@@ -4,10 +4,11 @@
 // expects: input_nth(i), planes x height x width
 
 fn value_at(i: u32) -> T {
-    let x0 = i32(i % launch.out_width * launch.step_x) - launch.pad_x;
-    let rows = i / launch.out_width;
-    let y0 = i32(rows % launch.out_height * launch.step_y) - launch.pad_y;
-    let plane = rows / launch.out_height * launch.height;
+    let rows = div_u32(i, launch.out_width);
+    let planes = div_u32(rows, launch.out_height);
+    let x0 = i32((i - rows * launch.out_width) * launch.step_x) - launch.pad_x;
+    let y0 = i32((rows - planes * launch.out_height) * launch.step_y) - launch.pad_y;
+    let plane = planes * launch.height;
     var most: T;
     var is_first = true;
     for (var ky = 0u; ky < launch.size_y; ky++) {

@@ -300,13 +300,14 @@ class Map(Structured):
     """Element i of the result by `value_at(i)` of a shader that reads inputs as `NAME_at(place)`.
 
     `numbers(facts) -> tuple` gives what the shader's head lists behind `launch:`; `places` and
-    `complaint` give what a Pass calls so.
+    `complaint` give what a Pass calls so, `constants` what the text depends on.
     """
 
     shader: str
     numbers: Callable[..., tuple[float, ...]] = lambda facts: ()
     places: Callable[..., dict[str, Layout]] = lambda facts: {}
     complaint: Callable[..., str] = lambda facts: ""
+    constants: Callable[..., dict[str, int | bool]] = lambda facts: {}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

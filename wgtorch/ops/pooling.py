@@ -103,6 +103,15 @@ def numbers(facts: Facts, names: str, big: tuple[int, ...], small: tuple[int, ..
     return tuple([known[name] for name in names.split()])
 
 
+def overlap(facts: Facts) -> dict[str, int | bool]:
+    """What the text of the backward shaders depends on."""
+    attrs = facts.attrs
+    apart_ = attrs.get("apart", (1, 1))
+    reach = [a * (n - 1) + 1 for a, n in zip(apart_, attrs["size"], strict=True)]
+    overlaps = any(s < r for s, r in zip(attrs["step"], reach, strict=True))
+    return {"OVERLAP": overlaps, "DILATED": apart_ != (1, 1)}
+
+
 SIZES = "height width out_height out_width "
 WINDOW = "size_y size_x step_y step_x pad_y pad_x apart_y apart_x"
 MEAN = SIZES + "size_y size_x step_y step_x pad_y pad_x counts_pad divisor"
@@ -155,6 +164,7 @@ def picked(rng):
     shader="max_pool_backward.wgsl",
     numbers=lambda facts: numbers(facts, SIZES + WINDOW, facts.out.shape, facts.layouts[0].shape),
     places=lambda facts: {"grad_output": facts.layouts[0], "places": facts.layouts[1]},
+    constants=overlap,
     vjp={
         "grad_output": lambda grad, places, size, step, pad, apart: grad._max_pool_pick(
             places, size, step, pad, apart

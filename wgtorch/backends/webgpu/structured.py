@@ -137,7 +137,8 @@ class Launcher:
             groups = min(-(-count // GROUP), MAX_GROUPS)
             numbers = (count, facts.out.numel - 1, *op.numbers(facts))
             reads = tuple(n for n, layout in zip(op.inputs, layouts, strict=True) if layout)
-            step = Pass(op.shader, (groups, 1, 1), numbers, reads,
+            front = tuple([constant(*pair) for pair in op.constants(facts).items()])
+            step = Pass(op.shader, (groups, 1, 1), numbers, reads, front=front,
                         places=tuple(op.places(facts).items()),
                         complaint=op.complaint(facts))  # fmt: skip
             return [placed(step)] if count else []
@@ -230,6 +231,11 @@ class Launcher:
 
 
 REPORT = "report_out_of_range("
+
+
+def constant(name: str, value: int | bool) -> str:
+    said = str(value).lower() if isinstance(value, bool) else f"{value}u"
+    return f"const {name} = {said};"
 
 
 def placed(step: Pass) -> Pass:
