@@ -53,15 +53,15 @@ fn erfcx_f32(x: f32) -> f32 {
     return select(select(result, 0.0, is_posinf_f32(x)), x, is_nan_f32(x));
 }
 
-// Half of erfc(a / sqrt 2) for a >= 0: the upper tail of the normal distribution.
-fn normal_tail(a: f32) -> f32 {
+// erfc(a / sqrt 2) times a factor, a >= 0; with 1/2 the upper tail of the normal distribution.
+fn normal_tail(a: f32, factor: f32) -> f32 {
     let bounded = min(a, 16.0);
-    let tail = exp_minus_square(bounded, 0.5) * erfcx_positive(bounded * 0.70710677);
-    return select(0.0, 0.5 * tail, a < 15.0);
+    let slow = factor * erfcx_positive(bounded * 0.70710677);
+    return select(copysign_f32(0.0, factor), slow * exp_minus_square(bounded, 0.5), a < 15.0);
 }
 
 fn ndtr_f32(x: f32) -> f32 {
-    let tail = normal_tail(abs(x));
+    let tail = normal_tail(abs(x), 0.5);
     let far = select(1.0 - tail, tail, signbit_f32(x));
     let near = 0.5 + 0.5 * erf_near(x * 0.70710677);
     return select(select(far, near, abs(x) < 0.5), x, is_nan_f32(x));
@@ -74,7 +74,12 @@ fn log_ndtr_f32(x: f32) -> f32 {
     return select(near, far, x < -1.0);
 }
 
-fn gelu_f32(x: f32) -> f32 { return x * ndtr_f32(x); }
+fn gelu_f32(x: f32) -> f32 {
+    let left = normal_tail(-x, 0.5 * x);  // the small tail times x first: alone it may be subnormal
+    let result = select(x * ndtr_f32(x), left, x < -0.5);
+    return select(result, float_of(0x7fc00000u), is_neginf_f32(x));
+}
+
 fn gelu_tanh_f32(x: f32) -> f32 {
     return x * sigmoid_f32(x * (1.5957691 + 0.071354814 * (x * x)));
 }
