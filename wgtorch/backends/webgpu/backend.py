@@ -29,8 +29,8 @@ MOST_ELEMENTS = 1 << 32  # what a kernel can count
 
 
 class WebGPU:
-    def __init__(self, device: Device):
-        self.device, self.gpu = device, GPU(device.index)
+    def __init__(self, device: Device, gpu: GPU | None = None):
+        self.device, self.gpu = device, gpu or GPU(device.index)
         self.dialect = self.gpu.dialect
         self.take, self.queue = self.gpu.pool.take, self.gpu.queue
         self.dock = Dock(self)
