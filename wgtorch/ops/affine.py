@@ -247,7 +247,8 @@ def linear_shape(input, weight, bias):
 def linear_dtype(input: DType, weight: DType, bias: DType | None) -> DType:
     if input is not weight:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[input.name]} != {C_NAMES[weight.name]}"
+            "expected m1 and m2 to have the same dtype, but got:"
+            f" {C_NAMES[input.name]} != {C_NAMES[weight.name]}"
         )
     return alike(bias or input, input, weight)
 

@@ -60,7 +60,7 @@ def correlated(images, weight, stride, padding, dilation, groups) -> np.ndarray:
     taps = prod(weight.shape[1:])
     seen = grouped(seen, 1, groups)  # n g c *places *taps
     order = (1, 2, *range(3 + rank, 3 + 2 * rank), 0, *range(3, 3 + rank))
-    columns = seen.transpose(order).reshape(groups, taps, -1)
+    columns = seen.transpose(order).reshape(groups, taps, count * prod(places))
     rows = weight.reshape(groups, len(weight) // groups, taps)
     sums = np.matmul(rows, columns).reshape(len(weight), count, *places)
     return np.ascontiguousarray(np.moveaxis(sums, 0, 1))
@@ -69,9 +69,9 @@ def correlated(images, weight, stride, padding, dilation, groups) -> np.ndarray:
 def spread(sums, weight, size, stride, padding, dilation, groups) -> np.ndarray:
     """Each sum given back to the elements that its window saw, tap by tap."""
     count, places, kernel = len(sums), sums.shape[2:], weight.shape[2:]
-    inner = weight.shape[1]
-    rows = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
-    columns = np.moveaxis(sums, 1, 0).reshape(groups, len(weight) // groups, -1)
+    inner, each = weight.shape[1], len(weight) // groups
+    rows = weight.reshape(groups, each, inner * prod(kernel)).swapaxes(1, 2)
+    columns = np.moveaxis(sums, 1, 0).reshape(groups, each, count * prod(places))
     parts = np.matmul(rows, columns).reshape(groups * inner, *kernel, count, *places)
     reach = [
         max(n + 2 * p, (o - 1) * s + d * (k - 1) + 1)
@@ -92,13 +92,14 @@ def tap_sums(images, sums, kernel, stride, padding, dilation, groups) -> np.ndar
     """For each tap, the sum over all places of what it saw times what came of it."""
     seen = windows(images, kernel, stride, padding, dilation)
     places, rank = sums.shape[2:], sums.ndim - 2
+    count, channels = len(images) * prod(places), images.shape[1] // groups
     seen = seen[(slice(None), slice(None), *(slice(n) for n in places))]
     seen = grouped(seen, 1, groups)
     order = (1, 0, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank))
-    columns = seen.transpose(order).reshape(groups, len(images) * prod(places), -1)
+    columns = seen.transpose(order).reshape(groups, count, channels * prod(kernel))
     rows = np.moveaxis(grouped(sums, 1, groups), 0, 2)
-    rows = rows.reshape(groups, sums.shape[1] // groups, -1)
-    return np.matmul(rows, columns).reshape(sums.shape[1], images.shape[1] // groups, *kernel)
+    rows = rows.reshape(groups, sums.shape[1] // groups, count)
+    return np.matmul(rows, columns).reshape(sums.shape[1], channels, *kernel)
 
 
 # What is asked of arguments; the errors are PyTorch's
@@ -308,7 +309,7 @@ def convolution(
         ),
     },
     samples=lambda rng: [
-        ((normal(rng, 2, 4, 5, 4), normal(rng, 2, 6, 3, 2), (2, 3), (2, 1), (0, 0), (1, 1), 2), {}),
+        ((normal(rng, 2, 4, 5, 4), normal(rng, 2, 6, 2, 2), (2, 3), (2, 1), (0, 0), (1, 1), 2), {}),
     ],
     torch="none",
 )  # fmt: skip

@@ -39,8 +39,8 @@ def dense(facts: Facts, x: Side, y: Side, sum: Sum | None = None) -> list[Pass]:
     batches, inner, moves = batch_axes(tuple(batch), *layouts)
     x_matrix = matrix(x.layout, moves[0], (-2, -1))
     y_matrix = matrix(y.layout, moves[1], (-1, -2))
-    addend = added(sum, moves[2]) if sum else None
     swapped = better_swapped(m, n, facts.traits)
+    addend = added(sum, moves[2], swapped) if sum else None
     if swapped:
         x, y, x_matrix, y_matrix, m, n = y, x, y_matrix, x_matrix, n, m
     result = Result(facts.out_dtypes[0], fours(m, n, swapped), swapped, addend)
@@ -71,10 +71,11 @@ def matrix(layout: Layout, moves: tuple[int, int], axes: tuple[int, int]) -> Mat
     return Matrix(layout.offset, *moves, step, k)
 
 
-def added(sum: Sum, moves: tuple[int, int]) -> Addend:
+def added(sum: Sum, moves: tuple[int, int], swapped: bool) -> Addend:
     side, layout = sum.side, sum.side.layout
     numbers: dict[str, float] = {"z_offset": layout.offset, "z_far": moves[0], "z_near": moves[1]}
-    numbers |= {"z_row": layout.strides[-2], "z_col": layout.strides[-1]}
+    row, col = layout.strides[-2:] if not swapped else layout.strides[:-3:-1]
+    numbers |= {"z_row": row, "z_col": col}
     scaled = (sum.alpha, sum.beta) != (1, 1)
     if scaled:
         numbers |= {"alpha:f32": sum.alpha, "beta:f32": sum.beta}
@@ -93,16 +94,22 @@ def by_element(
     numbers |= {"count": count, "inner": inner}
     numbers |= matrix(x.layout, moves[0], (-2, -1)).named("x")
     numbers |= matrix(y.layout, moves[1], (-1, -2)).named("y")
-    emulated = dtype is int64 and not facts.traits.int64
-    kind = "vec2<u32>" if emulated else dtype.wgsl
-    said = "i64_add(total, i64_mul(a, b))" if emulated else "total + a * b"
-    front = [
-        f"alias T = {kind};",
-        f"fn x_at(place: u32) -> T {{ return {x.buffer}_at(place); }}",
-        f"fn y_at(place: u32) -> T {{ return {y.buffer}_at(place); }}",
-        f"fn multiply_add(total: T, a: T, b: T) -> T {{ return {said}; }}",
-        "fn keep(i: u32, value: T) { set_result(i, value); }",
-    ]
-    reads = [x.buffer] if x.buffer == y.buffer else [x.buffer, y.buffer]
+    front = [*arithmetic(x.buffer, y.buffer, dtype, facts.traits)]
     groups = (min(-(-count // 64), MAX_GROUPS), 1, 1)
-    return launched("matmul_any.wgsl", groups, numbers, reads, "result", front)
+    return launched("matmul_any.wgsl", groups, numbers, [x.buffer, y.buffer], "result", front)
+
+
+def arithmetic(x: str, y: str, dtype: DType, traits: Any) -> tuple[str, ...]:
+    """Declares T, x_at, y_at, multiply_add, add and keep over inputs of one dtype."""
+    emulated = dtype is int64 and not traits.int64
+    kind = "vec2<u32>" if emulated else dtype.wgsl
+    sum = "i64_add(a, b)" if emulated else "a + b"
+    product = "i64_mul(a, b)" if emulated else "a * b"
+    return (
+        f"alias T = {kind};",
+        f"fn x_at(place: u32) -> T {{ return {x}_at(place); }}",
+        f"fn y_at(place: u32) -> T {{ return {y}_at(place); }}",
+        f"fn add(a: T, b: T) -> T {{ return {sum}; }}",
+        f"fn multiply_add(total: T, a: T, b: T) -> T {{ return add(total, {product}); }}",
+        "fn keep(i: u32, value: T) { set_result(i, value); }",
+    )

@@ -15,8 +15,8 @@ import numpy as np
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
-from wgtorch.ops.dense import Side, Sum, dense
-from wgtorch.ops.product import Addend, Product, Result
+from wgtorch.ops.dense import Side, Sum, arithmetic, dense
+from wgtorch.ops.product import MAX_GROUPS, Addend, Product, Result, launched
 from wgtorch.ops.readers import FLOATS, Matrix, Reader, along, functions, loader, strided
 
 WORD = 0xFFFFFFFF  # negative numbers travel as they wrap
@@ -167,16 +167,18 @@ def window_plan(facts: Facts) -> list[Pass] | None:
     """Sums of what windows see."""
     input, weight, bias = facts.layouts
     groups, dtype, out = facts.attrs["groups"], facts.out_dtypes[0], facts.out
-    if dtype not in FLOATS:
-        return None
     if not out.numel:
         return []
     window = Window.of(weight.shape[2:], facts.attrs)
+    if dtype not in FLOATS:
+        return [by_element(facts, window)]
     rows = out.shape[1] // groups
     k = weight.shape[1] * window.taps
     flat = weight.reshape((weight.shape[0], k))
     if window.points and groups == 1 and flat and prod(out.shape[2:]) >= 64:
-        return by_points(facts, input, flat, bias)
+        points = flat_taps(input)
+        if points:
+            return by_points(facts, points, flat, bias)
     gathered = images("input", dtype, input, groups, "conv_windows.wgsl", "const TAPS_DOWN = true;")
     if flat:
         step = flat.strides[0]
@@ -202,19 +204,16 @@ def convolved(
     return Product(rows, cols, k, groups, 1, x, y, result, out.numel).passes(facts.traits)
 
 
-def by_points(facts: Facts, input: Layout, flat: Layout, bias: Layout | None) -> list[Pass] | None:
-    """Windows of one element: a plain product for each image."""
-    count = input.shape[0]
-    y = flat_taps(input)
-    if y is None:
-        return None
+def by_points(facts: Facts, points: Layout, flat: Layout, bias: Layout | None) -> list[Pass]:
+    """Windows of one element: a plain product for each image (n, c, points)."""
     dtype, (rows, k) = facts.out_dtypes[0], flat.shape
+    count = points.shape[0]
     batch = flat.reshape((1, rows, k)).expand((count, rows, k))
-    shape = (count, rows, y.shape[2])
+    shape = (count, rows, points.shape[2])
     sum = None
     if bias is not None:
         sum = Sum(Side("bias", dtype, bias.reshape((1, rows, 1)).expand(shape)))
-    return dense(facts, Side("weight", dtype, batch), Side("input", dtype, y), sum)
+    return dense(facts, Side("weight", dtype, batch), Side("input", dtype, points), sum)
 
 
 def spread_plan(facts: Facts) -> list[Pass] | None:
@@ -262,3 +261,34 @@ def weight_plan(facts: Facts) -> list[Pass] | None:
     result = Result(dtype, cols % 4 == 0)
     k = other.shape[0] * prod(pixels)
     return Product(rows, cols, k, groups, 1, x, y, result, facts.out.numel).passes(facts.traits)
+
+
+def by_element(facts: Facts, window: Window) -> Pass:
+    """Integers, and float64 where there is one."""
+    input, weight, bias = facts.layouts
+    out, dtype = facts.out, facts.out_dtypes[0]
+    channels = out.shape[1]
+    numbers: dict[str, float] = {
+        "count": out.numel, "m": channels, "channels": weight.shape[1],
+        "group": channels // facts.attrs["groups"],
+    }  # fmt: skip
+    for name, sizes in (("out_height out_width", out.shape), ("height width", input.shape)):
+        numbers |= dict(zip(name.split(), two(sizes[2:], 1), strict=True))
+    numbers |= {"taps_down": window.kernel[0], "taps_across": window.kernel[1]}
+    numbers |= axes("stride", window.stride) | axes("padding", window.padding)
+    numbers |= axes("dilation", window.dilation)
+    for name, layout in (("x", input), ("y", weight)):
+        steps = (layout.offset, *layout.strides[:2], *two(layout.strides[2:], 0))
+        parts = ("offset", "image", "channel", "row", "col")
+        numbers |= {f"{name}_{part}": step for part, step in zip(parts, steps, strict=True)}
+    said = "value"
+    if bias is not None:
+        numbers |= {"z_offset": bias.offset, "z_step": bias.strides[0]}
+        said = "add(value, bias_at(launch.z_offset + channel * launch.z_step))"
+    front = [
+        *arithmetic("input", "weight", dtype, facts.traits),
+        f"fn biased(channel: u32, value: T) -> T {{ return {said}; }}",
+    ]
+    reads = ["input", "weight", *(["bias"] if bias is not None else [])]
+    groups = (min(-(-out.numel // 64), MAX_GROUPS), 1, 1)
+    return launched("conv_any.wgsl", groups, numbers, reads, "result", front)
