@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dispatch.doors import DOORS
-from wgtorch.dispatch.write import write
+from wgtorch.dispatch.write import overwritten, write
 from wgtorch.dtype import bool_, int64, uint8
 from wgtorch.storage import View
 
@@ -67,7 +67,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
     if gathered is None:
         write(view, stretched(view, value), "copy_")
     else:
-        write(view, DOORS["index_put"](view, gathered, value), "index_put_", True)
+        overwritten(DOORS["index_put"], "index_put_", view, gathered, value)
 
 
 def stretched(view: Any, value: Any) -> Any:

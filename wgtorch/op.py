@@ -61,6 +61,7 @@ class Op:
     torch: str = ""  # dotted name to compare with; default: the same name
     method: bool | Callable = True  # whether Tensor has it as a method, or front -> the method
     inplace: bool = False  # whether `name_` writes the result into the first input
+    takes_over: bool = False  # whether `name_` may start in that input's memory (see starts_as)
     aliases: tuple[str, ...] = ()
     operator: str = ""  # the Python operator it is: "add" for +
     tolerance: float = 2e-5  # of the GPU against the float64 reference, in the op's own tests
@@ -274,7 +275,8 @@ class Structured(Op):
     outputs: tuple[str, ...] = ()  # names of several results
     differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
     promotes: bool = True  # unmarked inputs are cast to one common dtype first
-    starts_as: str = ""  # the input that the result is a copy of before the passes run
+    # The input that the result is a copy of when the passes begin. The reference gets that copy.
+    starts_as: str = ""
 
     @cached_property
     def gather(self) -> Callable:

@@ -7,6 +7,7 @@ backend may reuse the memory of a Value that only the Storage holds; nobody can 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,22 @@ class Storage:
         self.version = 0 if first_version is None else first_version()
         self.writes = 0
         self.shared = False  # numpy or DLPack sees this memory too: writes must land in it
+
+
+class Gift(threading.local):
+    """The Storage whose memory the next op that starts from it may take: it is overwritten next."""
+
+    storage: Storage | None = None
+
+    def taken(self, view: View) -> bool:
+        """Whether `view` is all of what is given; it is taken then."""
+        if self.storage is None or view.storage is not self.storage or not view.is_whole:
+            return False
+        self.storage = None
+        return True
+
+
+gift = Gift()
 
 
 class View:

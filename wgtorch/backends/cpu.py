@@ -14,7 +14,7 @@ from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.op import Table
-from wgtorch.storage import Storage, Value, View
+from wgtorch.storage import Storage, Value, View, gift
 
 QUIET = partial(np.errstate, all="ignore")  # infinities and NaNs are results like any other
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
@@ -83,14 +83,35 @@ class CPU:
 
     def structured(self, call, args):
         arrays = [self._array(a) for a in args]
+        if call.op.starts_as:
+            return (self._started(call, args, arrays),)
         with QUIET():
             results = call.op.invoke(arrays, call.attrs)
         results = results if call.op.outputs else (results,)
         made = zip(results, call.out_dtypes, call.outs, strict=True)
         return tuple([self._made(result, dtype, out) for result, dtype, out in made])
 
+    def _started(self, call, args, arrays):
+        """A result that begins as one of the inputs, in that input's own memory if it is given."""
+        place = call.op.inputs.index(call.op.starts_as)
+        view, dtype, out = args[place], call.out_dtypes[0], call.outs[0]
+        given = dtype not in WIDE and gift.taken(view)
+        if given:
+            self._detach(view.storage)
+            arrays[place] = view.storage.value.buffer.reshape(out.shape)
+        else:
+            arrays[place] = np.array(arrays[place], order="C")
+        with QUIET():
+            result = call.op.invoke(arrays, call.attrs)
+        if given:
+            return Value(self.device, dtype, out.numel, view.storage.value.buffer)
+        return self._made(result, dtype, out)
+
     def assign(self, storage, layout, source):
         whole = layout.is_plain and layout.numel == storage.value.numel
+        buffer = storage.value.buffer
+        if whole and source.is_whole and source.storage.value.buffer is buffer is not None:
+            return
         if whole and not storage.shared and source.is_whole:
             storage.value = source.storage.value
             return

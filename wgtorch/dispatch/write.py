@@ -6,7 +6,7 @@ target take over the result's past; earlier readers keep the Value they had.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
@@ -14,7 +14,7 @@ from wgtorch.autograd.rebase import rebase
 from wgtorch.dispatch.doors import DOORS, FACES, cast
 from wgtorch.dtype import can_cast
 from wgtorch.op import Op
-from wgtorch.storage import View
+from wgtorch.storage import View, gift
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -90,6 +90,8 @@ def check_leaf(target: Tensor) -> None:
 
 def inplace(op: Op) -> Callable[..., Tensor]:
     """The op's `name_` form."""
+    if op.takes_over:
+        return taking_over(op)
     door, name = FACES[op.name], op.name + "_"
 
     def call(self, *args, **given):
@@ -102,6 +104,45 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."
     return call
+
+
+def taking_over(op: Op) -> Callable[..., Tensor]:
+    """The `name_` form of an op that changes few of its input's elements."""
+    door, name = FACES[op.name], op.name + "_"
+
+    def call(self, *args, **given):
+        return overwritten(door, name, self, *args, **given)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."
+    return call
+
+
+def overwritten(door: Callable, name: str, target: Tensor, *args: Any, **given: Any) -> Tensor:
+    """`target`, with what `door` makes of it; computed in its own memory where that may be."""
+    if state.recording and (target._wants or target._base is not None):
+        check_leaf(target)
+    gift.storage = target.storage if is_free(target, (*args, *given.values())) else None
+    try:
+        result = door(target, *args, **given)
+    finally:
+        gift.storage = None
+    check_castable(target, result)
+    return write(target, result, name, True)
+
+
+def is_free(target: Tensor, others: Sequence[Any]) -> bool:
+    """Whether nobody needs what `target` holds: it is not recorded and not read by the others."""
+    storage = target.storage
+    if storage.version < 0 or (state.recording and (target._wants or storage.writes)):
+        return False
+    for other in others:
+        if isinstance(other, View):
+            if other.storage is storage or (state.recording and other._wants):  # type: ignore[attr-defined]
+                return False
+        elif isinstance(other, list | tuple) and not is_free(target, other):
+            return False
+    return True
 
 
 def check_castable(target: View, result: View) -> None:

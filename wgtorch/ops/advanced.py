@@ -176,7 +176,7 @@ def _index_by(input, indices):
 
 
 @composite(
-    inplace=True,
+    inplace=True, takes_over=True,
     samples=lambda rng: [
         ((normal(rng, 4, 3), (rng.permutation(4)[:2],), normal(rng, 3)), {}),
         ((normal(rng, 4, 3), (bools(rng, 4, 3),), normal(rng, 1)), {}),

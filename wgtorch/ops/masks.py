@@ -154,6 +154,7 @@ def masked_select(input, mask):
 
 @composite(
     inplace=True,
+    takes_over=True,
     samples=lambda rng: [
         ((normal(rng, 3, 4), bools(rng, 3, 4), normal(rng, 12)), {}),
         ((normal(rng, 3, 4), bools(rng, 4), normal(rng, 4, 4)), {}),

@@ -67,7 +67,7 @@ def vector(index: Any) -> Any:
     return index if index.ndim else index.reshape((1,))
 
 
-@composite(inplace=True, samples=repeating)
+@composite(inplace=True, takes_over=True, samples=repeating)
 def index_add(input, dim: int, index, source, *, alpha: float = 1):
     """`input` with `alpha` times each slice of `source` along `dim` added where `index` says.
 
@@ -112,7 +112,7 @@ def check_index_copy(input, dim: int, index, source) -> None:
         )
 
 
-@composite(inplace=True, samples=samples)
+@composite(inplace=True, takes_over=True, samples=samples)
 def index_copy(input, dim: int, index, source):
     "`input` with the slices along `dim` that the vector `index` (int64) names taken from `source`."
     dim = wrap_dim(dim, input.ndim)
@@ -124,6 +124,7 @@ def index_copy(input, dim: int, index, source):
 
 @composite(
     inplace=True,
+    takes_over=True,
     samples=lambda rng: [
         ((normal(rng, 4, 3), 0, np.array([2, 0]), 1.5), {}),
         ((normal(rng, 5, 4).T, 1, np.array([-1, 0]), -2), {}),
@@ -151,6 +152,7 @@ def index_fill(input, dim: int, index, value):
 
 @composite(
     inplace=True,
+    takes_over=True,
     samples=lambda rng: [
         (
             (normal(rng, 4, 3), 0, rng.integers(0, 4, 6), normal(rng, 6, 3), how),
@@ -177,6 +179,7 @@ def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: b
 
 @composite(
     inplace=True,
+    takes_over=True,
     samples=lambda rng: [
         ((normal(rng, 4, 3), rng.permutation(12)[:4], normal(rng, 4)), {}),
         ((normal(rng, 4, 3), rng.integers(-12, 12, 6), normal(rng, 6)), {"accumulate": True}),

@@ -1,6 +1,6 @@
 """Writing elements where index tensors say. On a GPU all of these are one shader, scatter.wgsl.
 
-The result begins as a copy of the input; then each element of a source is joined with what is
+The result begins as a copy of the input (or, in place, as the input itself); then each element of a source is joined with what is
 there. Where several elements meet in one place, integers come out the same every time. Sums of
 floats are added by atomics in an order nobody knows, so their last bits may differ from run to run;
 and of several elements that replace one, any may be the one that stays. `index_add` and the
@@ -70,7 +70,7 @@ def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass] | 
 def scattered(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
     """The reference: `input` with `source` joined in at `index`."""
     shape = input.shape
-    out = np.array(input if input.ndim else input[None])
+    out = input if input.ndim else input[None]
     index, source = (a if a.ndim else a[None] for a in (index, source))
     if index.size:
         index = rows(name, index, out.shape[dim], dim)
@@ -244,7 +244,7 @@ def scatter_form(*more):
     return samples
 
 
-@composite(inplace=True, samples=scatter_form())
+@composite(inplace=True, takes_over=True, samples=scatter_form())
 def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None = None):
     """`input` with the elements of `src` (or one number) put where `index` says along `dim`.
 
@@ -266,7 +266,7 @@ def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None 
     return input._scatter(index, source, dim, "scatter")
 
 
-@composite(inplace=True, samples=scatter_form())
+@composite(inplace=True, takes_over=True, samples=scatter_form())
 def scatter_add(input, dim: int, index, src):
     "`input` with the elements of `src` added where `index` says along `dim`."
     if not isinstance(src, View):
@@ -279,6 +279,7 @@ def scatter_add(input, dim: int, index, src):
 
 @composite(
     inplace=True,
+    takes_over=True,
     samples=lambda rng: [
         (args, {"include_self": own})
         for how in ("sum", "prod", "mean", "amax", "amin")
@@ -331,7 +332,7 @@ def neutral(how: str, dtype) -> Any:
 def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
     """The reference."""
     shape = input.shape
-    out = np.array(input if input.ndim else input[None])
+    out = input if input.ndim else input[None]
     size = out.shape[dim]
     if source.size:
         index = rows(name, index, size, dim, -size if name in FROM_THE_END else 0)

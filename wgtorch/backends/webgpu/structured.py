@@ -32,7 +32,7 @@ from wgtorch.config import CHECK, FALLBACK
 from wgtorch.dtype import DType, int32
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
 from wgtorch.op import Call, Facts, Join, Map, Pass, Rowwise, Structured
-from wgtorch.storage import Value, View
+from wgtorch.storage import Value, View, gift
 
 if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
@@ -118,8 +118,12 @@ class Launcher:
             dock.finish()
 
     def _begun(self, view: View):
-        """A buffer of its own with the view's elements."""
-        home, promise = self.home, view.storage.value.promise
+        """A buffer of its own with the view's elements: the view's, if that is given away."""
+        home = self.home
+        if gift.taken(view):
+            home.own(view.storage)
+            return view.storage.value.buffer
+        promise = view.storage.value.promise
         if promise is not None and view.is_whole and promise.is_constant:
             value = home.elementwise(promise.typed, promise.args, promise.attrs, promise.layout)
         else:
@@ -216,7 +220,11 @@ class Launcher:
                 stacklevel=4,
             )
         fallbacks[op.name] += 1
-        results = op.invoke([self._as_array(a) for a in args], call.attrs)
+        arrays = [self._as_array(a) for a in args]
+        if op.starts_as:
+            place = op.inputs.index(op.starts_as)
+            arrays[place] = np.array(arrays[place], order="C")
+        results = op.invoke(arrays, call.attrs)
         results = results if op.outputs else (results,)
         made = zip(results, call.out_dtypes, strict=True)
         return tuple([home.upload(np.asarray(result), dtype) for result, dtype in made])
