@@ -1,4 +1,4 @@
-"""Activations: what networks put between their layers. F is `nn.functional`, where they live."""
+"""Activations: what networks put between their layers. PyTorch has most in `nn.functional`."""
 
 from __future__ import annotations
 
@@ -302,7 +302,6 @@ def softsign(input):
     vjp={"input": lambda grad, result: grad * (1 - result) * result},
     samples=unary(),
     result="float",
-    aliases=("special_expit",),
 )
 def sigmoid(input):
     "1 / (1 + exp(-input)), the logistic function"
@@ -315,7 +314,6 @@ def sigmoid(input):
     samples=unary(),
     refuses=floats_only("log_sigmoid_cpu"),
     torch=F + "logsigmoid",
-    aliases=("log_sigmoid",),
     inplace=False,
 )
 def logsigmoid(input):

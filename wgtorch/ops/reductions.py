@@ -138,7 +138,7 @@ def count_nonzero(input, dim: object = None):
     identity="1",
     folds="sum",
     vjp={"input": lambda grad, input, dim, keepdim: grad.restored(dim, keepdim) * others(input, dim)},
-    samples=lambda rng: [*folding(near_one)(rng), (([[0, 2.5, -1], [3, 0, 0]],), {"dim": 1})],
+    samples=lambda rng: [*folding(near_one)(rng), ((np.float32([[0, 2.5, -1], [3, 0, 0]]),), {"dim": 1})],
 )
 def prod(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Product over dim (all of them by default). Integers are multiplied as int64."
