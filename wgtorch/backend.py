@@ -14,7 +14,7 @@ import numpy as np
 from wgtorch.device import Device
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
-from wgtorch.op import Call, Fold, TypedOp
+from wgtorch.op import Call, Draw, Fold, TypedOp
 from wgtorch.storage import Storage, Value, View
 
 Attrs = dict[str, Any]
@@ -34,6 +34,9 @@ class Backend(Protocol):
     def elementwise(
         self, typed: TypedOp, args: tuple[View | float, ...], attrs: Attrs, out: Layout
     ) -> Value: ...
+
+    def draw(self, op: Draw, seed: int, offset: int, out: Layout) -> Value:
+        """Random numbers: as many words of the draw (seed, offset) as `out` has elements."""
 
     def source(self, view: View) -> Any:
         """What a reduction reads of a view, holding no more of it than that."""

@@ -11,9 +11,10 @@ def _cpu(device: Device) -> Backend:
 
 
 def _webgpu(device: Device) -> Backend:
+    from wgtorch.backends.watched import watched
     from wgtorch.backends.webgpu.backend import WebGPU
 
-    return WebGPU(device)
+    return watched(WebGPU(device))
 
 
 def _meta(device: Device) -> Backend:

@@ -68,6 +68,9 @@ class CPU:
         finally:
             restore(token)
 
+    def draw(self, op, seed, offset, out):
+        return self._made(op.reference(seed, offset, out.numel).reshape(out.shape), op.dtype, out)
+
     def source(self, view):
         return self.download(view)
 

@@ -26,6 +26,9 @@ class Meta:
     def elementwise(self, typed, args, attrs, out):
         return self._nothing(typed.dtype, out.numel)
 
+    def draw(self, op, seed, offset, out):
+        return self._nothing(op.dtype, out.numel)
+
     def source(self, view):
         return view.dtype
 

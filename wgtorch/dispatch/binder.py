@@ -118,3 +118,11 @@ def apart(op: Op, tensors: list[Any]) -> RuntimeError:
         f"Expected all tensors to be on the same device, but found at least two devices,"
         f" {places[0]} and {places[1]}! ({op.name}: move one with .to('{places[0]}'))"
     )
+
+
+def kind_of(value: Any) -> Any:
+    """What promotion must know of an operand."""
+    if not isinstance(value, View):
+        return type(value)
+    dtype = value.storage.value.dtype
+    return dtype if value.layout.shape else dtype.zero_dim

@@ -10,19 +10,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import attach, attach_many, record, remember
-from wgtorch.config import DEBUG, trace
-from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, number, unfit
+from wgtorch.autograd.recipe import record
+from wgtorch.config import DEBUG
+from wgtorch.dispatch.announce import announced
+from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, kind_of, number, unfit
+from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
-from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
+from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet
-from wgtorch.op import Call, Composite, Elementwise, Op, Reduction, Structured, ViewOp
+from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
 from wgtorch.storage import Storage, View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
-CALLS_KEPT = 4096  # of each structured op, by layouts, dtypes and attributes
 NO_ATTRS: dict[str, Any] = {}
 DOORS: dict[str, Callable[..., Tensor]] = {}  # the ops as operators call them
 FACES: dict[str, Callable[..., Tensor]] = {}  # the ops as users call them, with all arguments
@@ -226,68 +227,15 @@ def view(op: ViewOp, tensor: type[Tensor]):
     return call
 
 
-def structured(op: Structured, tensor: type[Tensor]):
-    bind, known = binder(op), {}
-    when_default_changes.append(known.clear)
-    flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
-    marks = tuple(op.markers.values())
-    several = "Tensors" in marks
+def draw(op: Draw, tensor: type[Tensor]):
+    """Random numbers on the device of a tensor; which generator, its caller knows."""
 
-    def call(*args, **given):
-        args, attrs = bind(args, given)
-        if several:
-            args = tuple([tuple(a) if m == "Tensors" else a for a, m in zip(args, marks, strict=True)])
-        key, device, wants = facts_of(args)
-        key = (*key, *attrs.values())
-        settled_call = known.get(key)
-        if settled_call is None:
-            fitting = settled(op, args)
-            if any([a is not b for a, b in zip(flatten(args), flatten(fitting), strict=True)]):
-                return call(**dict(zip(op.inputs, fitting, strict=True)), **attrs)
-            if len(known) == CALLS_KEPT:
-                known.clear()
-            settled_call = known[key] = settle(op, args, attrs)
-        values = device.backend.structured(settled_call, args)
-        pairs = zip(values, settled_call.outs, strict=True)
-        results = [tensor(Storage(value), layout) for value, layout in pairs]
-        out = results[0]
-        if wants and state.recording:
-            node = remember(op, args, attrs, out.layout.shape, values[0].dtype)
-            attach_many(node, results, flags) if op.outputs else attach(node, out)
-        return op.gather(*results) if op.outputs else out
+    def call(like, size, seed, offset):
+        layout = Layout.contiguous(tuple(size))
+        value = like.storage.value.device.backend.draw(op, seed, offset, layout)
+        return tensor(Storage(value), layout)
 
     return call
-
-
-def facts_of(args: tuple) -> tuple[list, Any, Any]:
-    """(what a call depends on, the device, whether somebody may want a gradient)."""
-    key: list[Any] = []
-    device, wants = None, 0
-    for a in args:
-        if isinstance(a, View):
-            storage = a.storage
-            value = storage.value
-            device = value.device
-            key += (a.layout, value.dtype, device)
-            wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
-        elif type(a) is tuple:
-            more, inner, wanted = facts_of(a)
-            key += (len(a), *more)
-            device, wants = inner or device, wants or wanted
-        else:
-            key.append(type(a))
-    return key, device, wants
-
-
-def settle(op: Structured, args: tuple, attrs: dict[str, Any]) -> Call:
-    """The call that these make, now that they fit together; raises what shapes forbid."""
-    shapes = [described(a, lambda t: t.layout.shape) for a in args]
-    dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
-    layouts = tuple([described(a, lambda t: t.layout) for a in args])
-    outs = op.shape(*shapes, **attrs)
-    outs = outs if op.outputs else (outs,)
-    outs = tuple([Layout.contiguous(tuple(o)) for o in outs])
-    return Call(op, layouts, tuple(dtypes), attrs, outs, result_dtypes(op, dtypes, attrs))
 
 
 def composed(op: Composite, tensor: type[Tensor]):
@@ -296,22 +244,12 @@ def composed(op: Composite, tensor: type[Tensor]):
 
 KINDS: dict[type[Op], Callable] = {
     Elementwise: elementwise,
+    Draw: draw,
     Reduction: reduction,
     ViewOp: view,
     Structured: structured,
     Composite: composed,
 }
-
-
-# What the doors ask
-
-
-def kind_of(value: Any) -> Any:
-    """What promotion must know of an operand."""
-    if not isinstance(value, View):
-        return type(value)
-    dtype = value.storage.value.dtype
-    return dtype if value.layout.shape else dtype.zero_dim
 
 
 def together(op: Op, args: tuple) -> tuple:
@@ -322,86 +260,3 @@ def together(op: Op, args: tuple) -> tuple:
         raise apart(op, tensors)
     device = away[0].storage.value.device
     return tuple([a.to(device) if isinstance(a, View) else a for a in args])
-
-
-def settled(op: Structured, args: tuple) -> tuple:
-    """The inputs of a structured op: tensors of one device, promoted where they count."""
-    marks = tuple(op.markers.values())
-    flat = []
-    for value, mark in zip(args, marks, strict=True):
-        for t in value if mark == "Tensors" else () if value is None else (value,):
-            if not isinstance(t, View):
-                unfit(op, t)
-            flat.append(t)
-        if value is None and mark not in ("Maybe", "Other", "Index"):
-            unfit(op, value)
-    if not flat:
-        raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
-    device = flat[0].storage.value.device
-    if any([t.storage.value.device is not device for t in flat]):
-        raise apart(op, flat)
-    if op.promotes:
-        return promoted(marks, args)
-    return args
-
-
-def promoted(marks: tuple[str, ...], args: tuple) -> tuple:
-    counting = flatten(
-        [a for a, m in zip(args, marks, strict=True) if m in ("", "Maybe", "Tensors")]
-    )
-    first = counting[0].storage.value.dtype if counting else None
-    if all([t.storage.value.dtype is first for t in counting]):
-        return args
-    common = result_kind(*[kind_of(t) for t in counting])
-    return tuple(
-        [
-            a
-            if a is None or m in ("Other", "Index", "Condition")
-            else tuple([cast(t, common) for t in a])
-            if m == "Tensors"
-            else cast(a, common)
-            for a, m in zip(args, marks, strict=True)
-        ]
-    )
-
-
-def flatten(args) -> list[Any]:
-    flat: list[Any] = []
-    for a in args:
-        if isinstance(a, tuple):
-            flat.extend(a)
-        elif a is not None:
-            flat.append(a)
-    return flat
-
-
-def described(value: Any, what: Callable) -> Any:
-    if value is None:
-        return None
-    return tuple([what(t) for t in value]) if isinstance(value, tuple) else what(value)
-
-
-def result_dtypes(op: Structured, dtypes: list, attrs: dict[str, Any]) -> tuple[DType, ...]:
-    if op.dtype is not None:
-        kinds = op.dtype(*dtypes, **attrs)
-        return tuple(kinds) if isinstance(kinds, tuple | list) else (kinds,)
-    counting = [d for d, n in zip(dtypes, op.inputs, strict=True) if op.markers[n] != "Index"]
-    common = flatten(counting)[0]
-    for d in flatten(counting):
-        common = promote_types(common, d) if op.promotes else common
-    return (common,) * max(1, len(op.outputs))
-
-
-def announced(op: Op, door: Callable) -> Callable:
-    def call(*args, **attrs):
-        trace(5, "op", lambda: f"{op.name}({', '.join(map(brief, args))}, {attrs})")
-        return door(*args, **attrs)
-
-    return call
-
-
-def brief(value: Any) -> str:
-    """Never the contents: looking at a promise would fulfil it."""
-    if not isinstance(value, View):
-        return str(value)
-    return f"{value.dtype.name}{list(value.layout.shape)}"

@@ -85,6 +85,14 @@ class WebGPU:
             self.fill(value)
         return value
 
+    def draw(self, op, seed, offset, out):
+        load = Load.drawn(op, seed, offset, out)
+        copy = REGISTRY["copy"].at(op.dtype)  # type: ignore[attr-defined]
+        promise = Promise(copy, (load,), {}, out)
+        value = Value(self.device, op.dtype, out.numel, None, promise)
+        promise.target = ref(value)
+        return value
+
     def source(self, view):
         return self._operand(view, Layout.contiguous(view.layout.shape))
 
@@ -186,7 +194,8 @@ class WebGPU:
         """What the program binds. The promises it stores count as kept from here on."""
         blocks = []
         for load in program.loads:
-            blocks.append(load.buffer.block)
+            if load.buffer is not None:
+                blocks.append(load.buffer.block)
         for step in program.stores:
             value = step.target()
             buffer = value.buffer = self.take(value.numel * step.dtype.itemsize)

@@ -8,10 +8,12 @@ immediate (pipelines.py may make it a uniform).
 
 from __future__ import annotations
 
+import re
+
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.fusion import Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program, Promise
 from wgtorch.backends.webgpu.packing import (
-    ROUNDED, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
+    LANES, ROUNDED, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted, spelled
@@ -88,6 +90,9 @@ def place_of(writer: Writer, load: Load) -> tuple[str, list[str]]:
 def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[str]]:
     """(statements, the four elements) of the quad `q`, whose first element is number `i`."""
     dtype, form, fours = load.dtype, load.form, load.fours
+    if form == DRAWN:
+        drawn = draw_quad(load, seed_of(writer), index, "q")
+        return drawn, [f"d{index}.{lane}" for lane in LANES]
     single = element_type(dtype, writer.dialect)
     if form == PLAIN or fours == "quad":
         name = writer.bind(quad_type(dtype, writer.dialect), "read")
@@ -113,8 +118,21 @@ def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[s
     return kept, [read_one(dtype, name, f"p{index}{k}") for k in range(4)]
 
 
+def seed_of(writer: Writer) -> str:
+    """The numbers of a draw: seed, offset."""
+    return ", ".join(f"vec2<u32>({writer.number()}, {writer.number()})" for _ in range(2))
+
+
+def draw_quad(load: Load, seed: str, index: int | str, quad: str) -> list[str]:
+    """Statements that declare the four random numbers of a quad."""
+    said = re.sub(r"\bwords\b", f"w{index}", load.kind[0].wgsl)
+    return [f"let w{index} = random_block({seed}, {quad});", f"let d{index} = {said};"]
+
+
 def load_one(writer: Writer, index: int, load: Load) -> tuple[list[str], str]:
     """(statements, element `i`)."""
+    if load.form == DRAWN:
+        return draw_quad(load, seed_of(writer), index, "i / 4u"), f"d{index}[i % 4u]"
     name = writer.bind(element_type(load.dtype, writer.dialect), "read")
     place = "i"
     if load.form == OFFSET:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, lane_function
-from wgtorch.backends.webgpu.fusion import Program
+from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, draw_quad, lane_function, seed_of
+from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program
 from wgtorch.backends.webgpu.packing import (
-    Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one, write_quad,
+    LANES, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
+    write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled
 from wgtorch.backends.webgpu.walks import Walk
@@ -177,13 +178,16 @@ def function(head: str, lines: list[str]) -> str:
 def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> None:
     dialect, root = writer.dialect, program.root
     inner = element_dtype(fold.op, fold.compute)
-    lane_function(writer, program, [root, *program.stores])
     count = 4 if walk.quads else 1
     body, lanes = [], []
     for n, load in enumerate(program.loads):
-        lines, values = taken(writer, n, load.dtype, walk)
+        if load.form == DRAWN:
+            lines, values = drawn(writer, n, load, walk)
+        else:
+            lines, values = taken(writer, n, load.dtype, walk)
         body += lines
         lanes.append(values)
+    lane_function(writer, program, [root, *program.stores])
     for k in range(count):
         body.append(f"let r{k} = lane({', '.join(values[k] for values in lanes)});")
     body += stored(writer, program, walk)
@@ -237,6 +241,22 @@ def taken(writer: Writer, n: int, dtype: DType, walk: Walk) -> tuple[list[str], 
         return lines, [f"x{n}"] * 4
     step = neighbour(walk, n)
     return lines, [read_one(dtype, name, f"p{n} + {k}u * {step}") for k in range(4)]
+
+
+def drawn(writer: Writer, n: int, load: Load, walk: Walk) -> tuple[list[str], list[str]]:
+    """As `taken`, of random numbers."""
+    seed, place = seed_of(writer), walk.places[walk.which[n]]
+    lines = [f"let p{n} = {where(walk, n)};"]
+    if place.mode == "quad":
+        lines += draw_quad(load, seed, n, f"p{n} / 4u")
+        return lines, [f"d{n}.{lane}" for lane in LANES]
+    values = []
+    for k in range(4 if walk.quads else 1):
+        step = f" + {k}u * {neighbour(walk, n)}" if k else ""
+        lines.append(f"let p{n}_{k} = p{n}{step};")
+        lines += draw_quad(load, seed, f"{n}_{k}", f"p{n}_{k} / 4u")
+        values.append(f"d{n}_{k}[p{n}_{k} % 4u]")
+    return lines, values
 
 
 def neighbour(walk: Walk, n: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wgtorch.backends.webgpu import fold_codegen
-from wgtorch.backends.webgpu.fusion import Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.layout import Layout
@@ -61,11 +61,13 @@ class Folder:
             blocks, numbers = [source.buffer.block], launch.numbers + launch.more
         else:
             program = Program(source)
-            launch = self.ready.get((fold, *program.key, *program.load_numbers))
+            places = [load.layout for load in program.loads]
+            launch = self.ready.get((fold, *program.key, *places))
             if launch is None:
                 program, launch = self._prepared(fold, program)
             blocks = home.blocks(program)
-            numbers = (*launch.numbers, *program.scalars, *launch.more)
+            drawn = [n for load in program.loads if load.form == DRAWN for n in load.numbers]
+            numbers = (*launch.numbers, *drawn, *program.scalars, *launch.more)
         buffers = [home.take(size) for size in launch.sizes]
         if launch.second is None:
             blocks += [buffer.block for buffer in buffers]
@@ -97,7 +99,7 @@ class Folder:
             for step in [*program.stores]:  # a store by elements shares words with others
                 home.load(step)
             program = Program(program.root)
-        key = (fold, *program.key, *program.load_numbers)
+        key = (fold, *program.key, *[load.layout for load in program.loads])
         return program, self.ready.get(key) or self._remembered(key, fold, program)
 
     def _remembered(self, key: Any, fold: Fold, program: Program) -> Launch:

@@ -18,9 +18,10 @@ from typing import Any
 from wgtorch.config import DEBUG, trace
 from wgtorch.dtype import DType
 from wgtorch.layout import OFFSET, SINGLE, Layout
-from wgtorch.op import TypedOp
+from wgtorch.op import Draw, TypedOp
 from wgtorch.storage import Value
 
+DRAWN = -1  # the form of an operand that is drawn, not read
 next_age = count().__next__
 by_age = attrgetter("age")
 
@@ -42,6 +43,15 @@ class Load:
             elif self.form > SINGLE:
                 self.fours = layout.by_fours
             self.kind = (dtype, self.form, self.fours)
+
+    @staticmethod
+    def drawn(op: Draw, seed: int, offset: int, layout: Layout) -> Load:
+        """Random numbers in place of a buffer."""
+        load = Load(None, layout, op.dtype)
+        words = (seed, seed >> 32, offset, offset >> 32)
+        load.form, load.numbers = DRAWN, tuple([word & 0xFFFFFFFF for word in words])
+        load.kind = (op, DRAWN)
+        return load
 
 
 class Promise:
