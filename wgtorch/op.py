@@ -256,6 +256,17 @@ class Fold:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Draw(Op):
+    """Random numbers, which depend on a seed and an offset only (see philox.py).
+
+    `wgsl` makes four numbers of four `words`. Kernels compute them where they are used.
+    """
+
+    wgsl: str
+    dtype: DType
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ViewOp(Op):
     """Moves no data: a new Layout over the same Storage, or None where only a copy can do it."""
 

@@ -48,3 +48,9 @@ fn exponential_f32(word: u32) -> f32 { return -log_f32(uniform_above_zero(word))
 
 // A whole number below `range`: the product's upper word, which favours none by over 2^-32.
 fn below(word: u32, range: u32) -> u32 { return wide_mul(word, range).y; }
+fn exponential4(words: vec4<u32>) -> vec4<f32> {
+    return vec4<f32>(
+        exponential_f32(words.x), exponential_f32(words.y),
+        exponential_f32(words.z), exponential_f32(words.w)
+    );
+}

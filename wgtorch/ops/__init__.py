@@ -21,6 +21,7 @@ from wgtorch.ops import (
     masks,
     moments,
     movement,
+    noise,
     normalization,
     pooling,
     pools,
@@ -38,7 +39,8 @@ from wgtorch.ops import (
 
 __all__ = [
     "activations", "advanced", "affine", "arithmetic", "comparison", "convolution", "correlation",
-    "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing", "joining", "linalg", "logic",
-    "masks", "moments", "movement", "normalization", "pooling", "pools", "reductions", "rounding",
-    "rows", "scattering", "selection", "softmax", "special", "splitting", "trigonometry", "views",
+    "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing",
+    "joining", "linalg", "logic", "masks", "moments", "movement", "noise", "normalization",
+    "pooling", "pools", "reductions", "rounding", "rows", "scattering", "selection", "softmax",
+    "special", "splitting", "trigonometry", "views",
 ]  # fmt: skip
