@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
 
 THREADS, GROUPS = "rows_threads.wgsl", "rows_groups.wgsl"
+LONG = 8192  # steps from which many threads share a row: llvmpipe ends a thread's loops at 65,535
 LANEWISE = re.compile(r"\b(\w+)_v(?=\()")
 
 
@@ -83,8 +84,8 @@ class Rows:
         layouts = [kind[0].expand(shape) for kind in kinds if kind]
         layouts += [Layout.contiguous(shape)] * len(full)
         way = walk(shape, dims, layouts, False, len(full))
-        software = home.gpu.traits.is_software
-        share = (thread_share if software else group_share)(way, False)
+        alone = home.gpu.traits.is_software and way.outer * way.cols <= LONG * way.step
+        share = (thread_share if alone else group_share)(way, False)
         file = THREADS if share.file.startswith("fold_threads") else GROUPS
         fields = library.head(op.shader).get("launch", "").split()
         bound = [(n, kind[1]) for n, kind in zip(inputs, [k for k in kinds if k], strict=True)]
