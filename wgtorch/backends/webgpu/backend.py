@@ -223,17 +223,19 @@ class WebGPU:
 
     def _put(self, operand: Promise | Load, value: Value, layout: Layout) -> None:
         program = self.fitting(Program(operand))
-        fours = (value.dtype, layout.form)
-        kernel = self.kernels.get(("put", *fours, *program.key))
+        quads = codegen.in_quads(layout)
+        key = ("put", value.dtype, layout.form, quads, *program.key)
+        kernel = self.kernels.get(key)
         if kernel is None:
             text = codegen.assignment(program, layout, value.dtype, self.dialect)
             kernel = self.gpu.pipelines.get(text, f"put<{program.title}>")
-            self.kernels["put", *fours, *program.key] = kernel
+            self.kernels[key] = kernel
         blocks = self.blocks(program)
         place = len(program.loads)
         blocks.insert(place, value.buffer.block)
-        numbers = (layout.numel, *program.load_numbers, *program.scalars, *layout.numbers)
-        groups = min(-(-layout.numel // GROUP), MAX_GROUPS)
+        count = layout.numel // 4 if quads else layout.numel
+        numbers = (count, *program.load_numbers, *program.scalars, *layout.numbers)
+        groups = min(-(-count // GROUP), MAX_GROUPS)
         self.queue.dispatch(kernel, blocks, numbers, (groups, 1, 1))
 
     # Kernels met for the first time

@@ -263,7 +263,11 @@ def elementwise(program: Program, dialect: Dialect) -> str:
 
 
 def assignment(program: Program, layout: Layout, dtype: DType, dialect: Dialect) -> str:
-    """The root's elements, one per call, put where `layout` points in a buffer that exists."""
+    """The root's elements put where `layout` points in a buffer that exists, four per call if they
+    fill whole words there, else one.
+    """
+    if in_quads(layout):
+        return assignment_by_fours(program, layout, dtype, dialect)
     writer = Writer(dialect, "count")
     body, values = load_all(writer, program)
     lane_function(writer, program, [program.root, *program.stores])
@@ -280,9 +284,39 @@ def assignment(program: Program, layout: Layout, dtype: DType, dialect: Dialect)
     member = ".r0" if program.stores else ""
     body += [f"let place = {place};", *write_one(dtype, name, "place", f"r{member}")]
     for n, step in enumerate(program.stores, 1):
-        store = writer.bind(element_type(step.dtype, dialect), "read_write")
-        body += write_one(step.dtype, store, "i", f"r.r{n}")
+        store = writer.bind(one_writable(step.dtype, dialect), "read_write")
+        lines = write_one(step.dtype, store, "i", f"r.r{n}")
+        body += ["{", *lines, "}"]  # each has names of its own
     writer.declare("fn compute(i: u32) {\n    " + "\n    ".join(body) + "\n}")
+    return writer.text(library.shader("elementwise.wgsl"))
+
+
+def in_quads(layout: Layout) -> bool:
+    """Whether every four neighbours fill whole words of memory."""
+    if layout.numel % 4 or layout.form == SINGLE:
+        return False
+    return not layout.offset % 4 if layout.form < STRIDED else layout.by_fours == "quad"
+
+
+def assignment_by_fours(program: Program, layout: Layout, dtype: DType, dialect: Dialect) -> str:
+    writer = Writer(dialect, "count")
+    loads = [load_quad(writer, n, load) for n, load in enumerate(program.loads)]
+    lane_function(writer, program, [program.root, *program.stores])
+    body = ["let i = q * 4u;"] + [line for lines, _ in loads for line in lines]
+    for k in range(4):
+        body.append(f"let r{k} = lane({', '.join(lanes[k] for _, lanes in loads)});")
+    name, quad = writer.bind(quad_type(dtype, dialect), "read_write"), "q"
+    if layout.form == OFFSET:
+        quad = f"({writer.number()} / 4u + q)"
+    elif layout.form:
+        place_function(writer, "target_place", layout.form)
+        quad = "(target_place(i) / 4u)"
+    member = ".r0" if program.stores else ""
+    body += write_quad(dtype, name, quad, [f"r{k}{member}" for k in range(4)])
+    for n, step in enumerate(program.stores, 1):
+        store = writer.bind(quad_type(step.dtype, dialect), "read_write")
+        body += write_quad(step.dtype, store, "q", [f"r{k}.r{n}" for k in range(4)])
+    writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
     return writer.text(library.shader("elementwise.wgsl"))
 
 
