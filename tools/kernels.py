@@ -24,8 +24,7 @@ from zlib import crc32
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import wgtorch
 from tools import press
@@ -33,6 +32,7 @@ from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.dtype import ALL, DType
 from wgtorch.op import REGISTRY, Elementwise, Op
 
+ROOT = Path(__file__).resolve().parents[1]
 PRESSES = {"strong": press.STRONG, "weak": press.WEAK, "software": press.SOFTWARE}
 OWN = ("tools/kernels.py", "tools/press.py")  # what a commit is asked with
 
@@ -66,6 +66,8 @@ def collect(found: dict[str, str], about: str, index: int) -> None:
 def trial(op: Op, args: Any, attrs: dict[str, Any], index: int, dtype: DType | None = None) -> None:
     """Runs the op and its gradient; what a dtype does not have leaves no kernel."""
 
+    leaves = []
+
     def on_press(value: Any) -> Any:
         if isinstance(value, list | tuple):
             return [on_press(v) for v in value]
@@ -74,7 +76,9 @@ def trial(op: Op, args: Any, attrs: dict[str, Any], index: int, dtype: DType | N
         if dtype is not None and value.dtype.kind != "b":
             return wgtorch.tensor(value.astype(dtype.np), device=f"press:{index}")
         wants = value.dtype.kind == "f"
-        return wgtorch.tensor(value, device=f"press:{index}", requires_grad=wants)
+        leaf = wgtorch.tensor(value, device=f"press:{index}", requires_grad=wants)
+        leaves.append(leaf)
+        return leaf
 
     try:
         results = PUBLIC[op.name](*[on_press(a) for a in args], **attrs)
@@ -83,8 +87,9 @@ def trial(op: Op, args: Any, attrs: dict[str, Any], index: int, dtype: DType | N
         wanted = [r for r in tensors if r.requires_grad]
         if wanted:
             wgtorch.autograd.backward(wanted, [wgtorch.ones_like(r) for r in wanted])
-        for result in tensors:
-            result.detach().cpu()
+        for made in (*tensors, *(leaf.grad for leaf in leaves)):
+            if made is not None:
+                made.detach().cpu().numpy()
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         if dtype is None and "float64" not in str(error):
             raise

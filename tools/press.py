@@ -1,4 +1,4 @@
-"""A backend that prints: everything of the WebGPU backend but the GPU, whose kernels it keeps as text.
+"""A backend that prints: all of the WebGPU backend but the GPU, whose kernels it keeps as text.
 
 Importing this registers the device type "press"; "press:0" speaks as the strongest adapters do,
 "press:1" as the weakest (no int64, no f64), "press:2" as software (barriers are dear). Nothing is
@@ -93,9 +93,14 @@ class Press(WebGPU):
         device_ = SimpleNamespace(create_buffer=lambda size, usage: object(), features=())
         found = traits(device.index)
         gpu = SimpleNamespace(
-            device=device_, traits=found, dialect=Dialect(int64=found.int64, f64=found.f64),
-            most_buffers=found.most_buffers, pool=Pool(device_), queue=Queue(), pipelines=Pipelines(),
-        )  # fmt: skip
+            device=device_,
+            traits=found,
+            dialect=Dialect(int64=found.int64, f64=found.f64),
+            most_buffers=found.most_buffers,
+            pool=Pool(device_),
+            queue=Queue(),
+            pipelines=Pipelines(),
+        )
         super().__init__(device, gpu)  # type: ignore[arg-type]
 
     def download(self, view):

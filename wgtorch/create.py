@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch import dtype as dtypes
+from wgtorch import dtype as dtypes  # type: ignore[no-redef]
 from wgtorch.backend import backend
 from wgtorch.device import Device
 from wgtorch.dtype import DType, int64, result_kind

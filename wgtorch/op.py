@@ -20,7 +20,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from wgtorch import dtype as dtypes_  # type: ignore[no-redef]
+from wgtorch import dtype as dtypes_  # type: ignore[attr-defined, no-redef]
 from wgtorch.dtype import DType, ZeroDim, bool_, int64, result_kind
 from wgtorch.layout import Layout
 
