@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
+
 from wgtorch import backends as _backends  # noqa: F401  (registers cpu, webgpu and meta)
-from wgtorch import autograd, create, show, webgpu
+from wgtorch import autograd, create, random, sampling as _sampling, show, webgpu
 from wgtorch.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled, is_anomaly_detection_enabled, is_anomaly_enabled,
 )  # fmt: skip
@@ -28,6 +30,11 @@ from wgtorch.dtype import (
 )  # fmt: skip
 from wgtorch.errors import DeviceLostError, OutOfMemoryError
 from wgtorch.grids import tril_indices, triu_indices
+from wgtorch.random import (
+    Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, normal, rand,
+    rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
+)  # fmt: skip
+from wgtorch.save import load, save
 from wgtorch.show import get_printoptions, set_printoptions
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor
@@ -40,3 +47,14 @@ __version__ = "0.1.0"
 
 globals().update({name: call for name, call in _PUBLIC.items() if not name.startswith("_")})
 __all__ = [name for name in globals() if not name.startswith("_")]
+_LATER = ("nn", "optim", "utils")  # imported when first asked for
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return _importlib.import_module(f"wgtorch.{name}")
+    raise AttributeError(f"module 'wgtorch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]
