@@ -11,6 +11,13 @@ fn i64_from_u32(x: u32) -> vec2<u32> { return vec2<u32>(x, 0u); }
 fn i64_from_bool(x: bool) -> vec2<u32> { return vec2<u32>(select(0u, 1u, x), 0u); }
 fn i64_to_i32(x: vec2<u32>) -> i32 { return bitcast<i32>(x.x); }
 fn i64_to_u32(x: vec2<u32>) -> u32 { return x.x; }
+// What an i32 cannot hold lies beyond the ends of any dimension.
+fn i64_as_index(x: vec2<u32>) -> i32 {
+    let low = bitcast<i32>(x.x);
+    let high = bitcast<i32>(x.y);
+    let beyond = select(2147483647, -2147483647, high < 0);
+    return select(beyond, low, high == low >> 31u);
+}
 fn i64_to_bool(x: vec2<u32>) -> bool { return (x.x | x.y) != 0u; }
 
 fn i64_add(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> {

@@ -187,6 +187,7 @@ def of_one_float_dtype(door):
         ((normal(rng, 3, 5), normal(rng, 3, 5), normal(rng, 3, 5)), {}),
         ((normal(rng, 3, 1), normal(rng, 5), 0.3), {}),
     ],
+    refuses=floats_only("lerp_kernel_tensor"),
     gate=of_one_float_dtype,
 )
 def lerp(input, end, weight):

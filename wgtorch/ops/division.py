@@ -6,7 +6,7 @@ import numpy as np
 
 from wgtorch.dtype import of_number
 from wgtorch.op import elementwise
-from wgtorch.ops.arguments import category, nothing, nothing_for_other, unsupported
+from wgtorch.ops.arguments import category, floats_only, nothing, nothing_for_other, unsupported
 from wgtorch.ops.samples import apart, binary, distant, nonzero, normal, unary
 from wgtorch.storage import View
 
@@ -153,6 +153,7 @@ def only_floats(door):
         ((normal(rng, 3, 5), normal(rng, 3, 5), distant(rng, 3, 5)), {"value": 0.5}),
         ((normal(rng, 3, 1), normal(rng, 5), distant(rng, 1, 5)), {}),
     ],
+    refuses=floats_only("addcdiv_cpu_out"),
     gate=only_floats,
 )
 def addcdiv(input, tensor1, tensor2, *, value: float = 1):
