@@ -27,7 +27,7 @@ def logical_or(input: Condition, other: Condition):
     return np.logical_or(input, other)
 
 
-@combined("input != other")
+@combined("(input && !other) || (!input && other)")
 def logical_xor(input: Condition, other: Condition):
     "Whether exactly one is true (not zero)"
     return np.logical_xor(input, other)

@@ -124,8 +124,9 @@ def rowwise(
             declare_put(writer, name, dtype, len(inputs) + full.index(name), way)
         else:
             declare_set(writer, name, dtype, way)
+    body += "\n" + library.shader(file)
     declare_lanewise(writer, body, way)
-    return writer.text(body + "\n" + library.shader(file))
+    return writer.text(body)
 
 
 def declare_numbers(writer: Writer, way: Walk) -> None:
