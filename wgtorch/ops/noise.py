@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from wgtorch import generator as generators, philox
-from wgtorch.dtype import float32, int32
-from wgtorch.op import Condition, Draw, composite, declare, elementwise
+from wgtorch import generator as generators
+from wgtorch import philox
+from wgtorch.dtype import DType, float32, int32, int64
+from wgtorch.op import Condition, Draw, Map, composite, declare, elementwise
+from wgtorch.ops.samples import bools, normal, positive
 
 
 @declare(Draw, wgsl="uniform4(words)", dtype=float32)
@@ -38,103 +41,144 @@ def _draw_words(seed: int, offset: int, count: int):
 def fresh(input: Any, draw: str, shape: tuple[int, ...] | None = None, generator: Any = None):
     """New random numbers on a tensor's device, of its shape unless another is given."""
     size = tuple(input.shape if shape is None else shape)
-    count = 1
-    for n in size:
-        count *= n
-    seed, offset = generators.of(input.device, generator).take(count)
+    seed, offset = generators.of(input.device, generator).take(prod(size))
     return getattr(input, draw)(size, seed, offset)
 
 
 # Whole numbers
 
 
-@elementwise(
-    "((word & 4294967295) * limit) >> 32",
-    samples=None,
-    inplace=False,
-)
-def _below(word, limit):
-    "A whole number below limit < 2^31, of 32 random bits, as int64."
-    return ((word & np.int64(0xFFFFFFFF)) * limit) >> np.int64(32)
-
-
 def integers_below(input: Any, limit: int, shape: tuple[int, ...], generator: Any = None):
     """Whole numbers from 0 to `limit` (excluded), as int64, on a tensor's device."""
     low = fresh(input, "_draw_words", shape, generator).long()
     if limit < 1 << 31:
-        return low._below(limit)
-    high = fresh(input, "_draw_words", shape, generator).long() & 0x7FFFFFFF
-    bits = (high << 32) | (low & 0xFFFFFFFF)
-    return bits % limit if limit < 1 << 63 else bits
+        return ((low & 0xFFFFFFFF) * limit) >> 32
+    high = fresh(input, "_draw_words", shape, generator).long()
+    bits = ((high & 0x7FFFFFFF) << 32) | (low & 0xFFFFFFFF)
+    if limit < 1 << 63:
+        return bits % limit
+    half = limit // 2  # the last of an odd number of choices has a chance of 2^-64: none
+    bits = bits % half if half < 1 << 63 else bits
+    return bits + (high < 0).long() * (half if half < 1 << 63 else -(1 << 63))
 
 
-# Dropout: what is dropped is drawn again for the gradient, not kept
+# Dropout
 
 
-def again(grad, scale, p, seed, offset):
-    kept = grad._draw_uniform(grad.shape, seed, offset) >= p
-    return grad._dropped(kept, scale=scale, p=p, seed=seed, offset=offset)
+@elementwise(
+    "input * select(0.0, scale, kept)",
+    vjp={"input": lambda grad, kept, scale: grad._native_dropout(kept, scale)},
+    samples=lambda rng: [((normal(rng, 3, 4), bools(rng, 3, 4)), {"scale": 2.0})],
+    refuses={"bool": "dropout() takes floats", "integer": "dropout() takes floats"},
+    torch="none",
+    inplace=False,
+)
+def _native_dropout(input, kept: Condition, scale: float):
+    "input * scale where kept, else 0 times the input."
+    return input * np.where(kept, input.dtype.type(scale), input.dtype.type(0))
 
 
-@elementwise("select(0.0, input * scale, kept)", vjp={"input": again}, inplace=False)
-def _dropped(input, kept: Condition, *, scale: float, p: float, seed: int, offset: int):
-    "input * scale where kept; the numbers of the draw are for the gradient."
-    return np.where(kept, input * input.dtype.type(scale), input.dtype.type(0))
+def check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def check_castable(input: Any) -> None:
+    if not input.is_floating_point():
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {input.dtype.short}"
+        )
+
+
+def kept(input: Any, p: float, shape: tuple[int, ...]):
+    """Where to keep elements that are dropped with probability `p`."""
+    return fresh(input, "_draw_uniform", shape) >= p
+
+
+def channels(input: Any) -> tuple[int, ...]:
+    """The shape of one decision for each channel (dimension 1) of each sample."""
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*input.shape[:2], *[1] * (input.ndim - 2))
+
+
+def dropped(input: Any, p: float, train: bool, shape: tuple[int, ...]):
+    """One decision for each element of `shape`, which broadcasts to the input's."""
+    check_probability(p)
+    if not train or p == 0 or not input.numel():
+        return input
+    if p == 1:
+        return input * 0
+    check_castable(input)
+    return input._native_dropout(kept(input, p, shape), 1 / (1 - p))
 
 
 @composite(method=False, inplace=True)
 def dropout(input, p: float, train: bool):
     "Zeros each element with probability p in training, and divides the rest by 1 - p."
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not train or p == 0 or not input.numel():
-        return input
-    if p == 1:
-        return input * 0
-    if not input.is_floating_point():
-        input = input.float()
-    return dropped_by(input, input.shape, p)
-
-
-def dropped_by(input: Any, shape: tuple[int, ...], p: float):
-    """One decision for each element of `shape`, which broadcasts to the input's."""
-    count = 1
-    for n in shape:
-        count *= n
-    seed, offset = generators.of(input.device).take(count)
-    kept = input._draw_uniform(tuple(shape), seed, offset) >= p
-    if tuple(shape) == tuple(input.shape):
-        return input._dropped(kept, scale=1 / (1 - p), p=p, seed=seed, offset=offset)
-    return input * (kept.to(input.dtype) * (1 / (1 - p)))
+    return dropped(input, p, train, input.shape)
 
 
 @composite(method=False, inplace=True)
 def feature_dropout(input, p: float, train: bool):
     "As dropout, for whole channels (dimension 1) of each sample."
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if input.ndim < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return dropped(input, p, train, channels(input))
+
+
+ALPHA = 1.7580993408473766  # what SELU saturates at, but for the sign
+
+
+def alpha_dropped(input: Any, p: float, train: bool, shape: tuple[int, ...]):
+    """Sets elements to what SELU saturates at, and keeps mean 0 and variance 1 as they are."""
+    check_probability(p)
     if not train or p == 0 or not input.numel():
         return input
     if p == 1:
         return input * 0
-    return dropped_by(input, (*input.shape[:2], *[1] * (input.ndim - 2)), p)
+    check_castable(input)
+    scale = ((ALPHA * ALPHA * p + 1) * (1 - p)) ** -0.5
+    mask = kept(input, p, shape)
+    shift = (1 - mask.to(input.dtype)) * (-ALPHA * scale) + ALPHA * scale * p
+    return input._native_dropout(mask, scale) + shift
+
+
+@composite(method=False, inplace=True)
+def alpha_dropout(input, p: float, train: bool):
+    "Dropout for networks of SELUs, which keeps mean 0 and variance 1 (Klambauer et al. 2017)."
+    return alpha_dropped(input, p, train, input.shape)
+
+
+@composite(method=False, inplace=True)
+def feature_alpha_dropout(input, p: float, train: bool):
+    "As alpha_dropout, for whole channels (dimension 1) of each sample."
+    return alpha_dropped(input, p, train, channels(input))
+
+
+@composite(method=False, inplace=True)
+def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+          generator: Any = None):  # fmt: skip
+    "A leaky relu; in training each negative element has a slope of its own between two bounds."
+    if not lower <= upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return input.leaky_relu((lower + upper) / 2)
+    slopes = fresh(input, "_draw_uniform", None, generator) * (upper - lower) + lower
+    return input * (input.detach() > 0).where(slopes.new_full((), 1), slopes).to(input.dtype)
 
 
 # Samples of distributions that tensors describe
 
 
 @composite(method=True)
-def bernoulli(input, p: float | None = None, *, generator: object = None):
+def bernoulli(input, p: float | None = None, *, generator: Any = None):
     "1 with the probability that each element says (or with p), else 0; of the input's dtype."
     if p is None and not input.is_floating_point():
         raise NotImplementedError(
             f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.short}'"
         )
     if p is not None and not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli expects p to be in [0, 1], but got p={p}")
-    if p is None and input.device.type == "cpu" and input.numel():
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    if p is None and input.is_cpu and input.numel():
         low, high = input.detach().aminmax()
         if not (float(low) >= 0 and float(high) <= 1):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -143,18 +187,48 @@ def bernoulli(input, p: float | None = None, *, generator: object = None):
 
 
 @composite(method=True)
-def multinomial(input, num_samples: int, replacement: bool = False, *, generator: object = None):
+def multinomial(input, num_samples: int, replacement: bool = False, *, generator: Any = None):
     "Indices drawn by weight from each row: `num_samples` of them, with or without putting back."
     check_weights(input, num_samples, replacement)
-    input = input.detach().float()
-    if not replacement:
-        noise = fresh(input, "_draw_exponential", None, generator)
-        return (input / noise).topk(num_samples, -1)[1]
-    sums = input.cumsum(-1)
-    total = sums._slice(-1, input.shape[-1] - 1)
+    weights = input.detach().float()
+    if num_samples == 1 or not replacement:
+        waits = fresh(input, "_draw_exponential", None, generator).clamp(min=2.0**-25)
+        soonest = weights / waits
+        if num_samples == 1:
+            return soonest.argmax(-1, keepdim=True)
+        return soonest.topk(num_samples, -1)[1]
+    sums = weights.cumsum(-1)
+    total = sums._slice(-1, input.shape[-1] - 1, input.shape[-1], 1)
     noise = fresh(input, "_draw_uniform", (*input.shape[:-1], num_samples), generator)
-    found = sums.searchsorted(noise * total, right=True)
-    return found.clamp(max=input.shape[-1] - 1)
+    return (noise * total).minimum(total * (1 - 2.0**-23))._pick(sums)
+
+
+def pick_shape(input: tuple[int, ...], sums: tuple[int, ...]) -> tuple[int, ...]:
+    return input
+
+
+def pick_dtype(input: DType, sums: DType) -> DType:
+    return int64
+
+
+@declare(
+    Map,
+    shader="random_pick.wgsl",
+    shape=pick_shape,
+    dtype=pick_dtype,
+    numbers=lambda facts: (facts.layouts[1].shape[-1], max(1, facts.out.shape[-1])),
+    places=lambda facts: dict(zip(("input", "sums"), facts.layouts, strict=True)),
+    samples=lambda rng: [
+        ((positive(rng, 3, 4), np.cumsum(positive(rng, 3, 9), 1)), {}),
+        ((positive(rng, 5), np.cumsum(positive(rng, 3))), {}),
+    ],
+    torch="none",
+)
+def _pick(input, sums):
+    "The place of the first of a row of growing sums that exceeds each input; the last if none."
+    rows = zip(sums.reshape(-1, sums.shape[-1]), input.reshape(-1, input.shape[-1]), strict=True)
+    found = [np.searchsorted(row, numbers, side="right") for row, numbers in rows]
+    return np.minimum(np.array(found).reshape(input.shape), sums.shape[-1] - 1)
 
 
 def check_weights(input, num_samples: int, replacement: bool) -> None:
@@ -170,7 +244,7 @@ def check_weights(input, num_samples: int, replacement: bool) -> None:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
-    if input.device.type != "cpu":
+    if not input.is_cpu:
         return  # looking would stall the device
     weights = input.detach().float().numpy()
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
@@ -180,9 +254,13 @@ def check_weights(input, num_samples: int, replacement: bool) -> None:
 
 
 @composite(method=False)
-def poisson(input, generator: object = None):
+def poisson(input, generator: Any = None):
     "Poisson numbers of the rates that the input says; computed on the cpu."
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.short}'")
     seed, offset = generators.of(input.device, generator).take(4)
     rng = np.random.Generator(np.random.Philox(key=seed, counter=offset))
     rates = input.detach().float().cpu().numpy()
+    if not (rates >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return input.new_tensor(rng.poisson(rates).astype(np.float32)).to(input.dtype)
