@@ -190,8 +190,33 @@ class TypedOp:
         return f"{self.op.name}_{self.compute.name}"
 
 
+class Folding:
+    """What reductions and scans share: how dtypes follow from `folds` and `result`."""
+
+    folds: str  # what is computed in: "same" | "sum" (integers as int64) | "bool"
+    result: str | tuple[str, ...]  # the compute dtype ("same") | "bool" | "index"
+    refuses: dict[str, str]  # category -> PyTorch's complaint
+    name: str
+
+    def compute_dtype(self, dtype: DType) -> DType:
+        """What elements are folded in."""
+        text = self.refuses.get(dtypes_.CATEGORIES[dtype.category])
+        if text:
+            raise RuntimeError(text.format(op=self.name, dtype=dtype.short))
+        if self.folds == "bool":
+            return bool_
+        return int64 if self.folds == "sum" and dtype.category < 2 else dtype
+
+    def out_dtypes(self, dtype: DType) -> tuple[DType, ...]:
+        """Of the results, for elements of `dtype`."""
+        truth = bool_ if dtype is not dtypes_.uint8 else dtype
+        known = {"same": self.compute_dtype(dtype), "bool": truth, "index": int64}
+        said = self.result if isinstance(self.result, tuple) else (self.result,)
+        return tuple([known[word] for word in said])
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reduction(Op):
+class Reduction(Folding, Op):
     """Folds whole axes into one number, or a few, with an associative `combine(a, b)`.
 
     What is folded is `enter`, of an element x; of the WGSL type `state` where one number is not
@@ -215,22 +240,6 @@ class Reduction(Op):
     refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
     arrange: Callable | None = None  # (args, given) -> both, as the attributes are declared
 
-    def compute_dtype(self, dtype: DType) -> DType:
-        """What elements are folded in."""
-        text = self.refuses.get(dtypes_.CATEGORIES[dtype.category])
-        if text:
-            raise RuntimeError(text.format(op=self.name, dtype=dtype.short))
-        if self.folds == "bool":
-            return bool_
-        return int64 if self.folds == "sum" and dtype.category < 2 else dtype
-
-    def out_dtypes(self, dtype: DType) -> tuple[DType, ...]:
-        """Of the results, for elements of `dtype`."""
-        truth = bool_ if dtype is not dtypes_.uint8 else dtype
-        known = {"same": self.compute_dtype(dtype), "bool": truth, "index": int64}
-        said = self.result if isinstance(self.result, tuple) else (self.result,)
-        return tuple([known[word] for word in said])
-
     @cached_property
     def gather(self) -> Callable:
         """What several results are returned in."""
@@ -238,11 +247,11 @@ class Reduction(Op):
 
 
 class Fold:
-    """A reduction of tensors of one layout and dtype: what is settled before there is data."""
+    """A reduction or scan of tensors of one layout and dtype: all that is settled without data."""
 
     __slots__ = ("attrs", "compute", "dims", "dtype", "dtypes", "layout", "op", "out")
 
-    def __init__(self, op: Reduction, layout: Layout, dtype: DType, dims: tuple[int, ...],
+    def __init__(self, op: Reduction | Scan, layout: Layout, dtype: DType, dims: tuple[int, ...],
                  out: Layout, attrs: dict[str, Any]):  # fmt: skip
         self.op, self.layout, self.dtype = op, layout, dtype  # of what is folded
         self.dims, self.out = dims, out  # sorted, never negative; of what is left
@@ -334,6 +343,29 @@ class Rowwise(Structured):
     shader: str
     dims: Callable[..., tuple[int, ...]]  # shape of the first input, attrs -> the folded ones
     absent: dict[str, str] = field(default_factory=dict)  # WGSL for inputs that were left out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scan(Folding, Structured):
+    """Folds each element with all before it along `dim`; the terms are those of Reduction.
+
+    With `arg`, the last of equals wins. `reverse` begins at the end.
+    """
+
+    combine: str
+    identity: str
+    enter: str = "x"
+    leave: str | tuple[str, ...] = "a"
+    state: str = ""
+    folds: str = "same"
+    result: str | tuple[str, ...] = "same"
+    arg: bool = False
+    refuses: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kinds = lambda input, **attrs: self.out_dtypes(input)  # noqa: E731
+        object.__setattr__(self, "dtype", kinds)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -28,6 +28,7 @@ from wgtorch.ops import (
     reductions,
     rounding,
     rows,
+    scans,
     scattering,
     selection,
     softmax,
@@ -41,6 +42,6 @@ __all__ = [
     "activations", "advanced", "affine", "arithmetic", "comparison", "convolution", "correlation",
     "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing",
     "joining", "linalg", "logic", "masks", "moments", "movement", "noise", "normalization",
-    "pooling", "pools", "reductions", "rounding", "rows", "scattering", "selection", "softmax",
-    "special", "splitting", "trigonometry", "views",
+    "pooling", "pools", "reductions", "rounding", "rows", "scans", "scattering", "selection",
+    "softmax", "special", "splitting", "trigonometry", "views",
 ]  # fmt: skip

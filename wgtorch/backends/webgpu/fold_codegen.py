@@ -19,7 +19,7 @@ from wgtorch.backends.webgpu.packing import (
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled
 from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.dtype import DType, bool_
-from wgtorch.op import Fold, Reduction
+from wgtorch.op import Fold, Reduction, Scan
 
 HEAD = ("units", "cols", "outer", "span", "rows", "splits")  # the numbers that every fold reads first
 FOUR = "abcd"
@@ -63,12 +63,12 @@ def constants(writer: Writer, values: dict[str, int | bool]) -> None:
 # What is folded
 
 
-def element_dtype(op: Reduction, compute: DType) -> DType:
+def element_dtype(op: Reduction | Scan, compute: DType) -> DType:
     """What T is; truth is compared as a number."""
     return BOOL_AS if compute is bool_ and op.folds != "bool" else compute
 
 
-def declare_state(writer: Writer, op: Reduction, compute: DType) -> None:
+def declare_state(writer: Writer, op: Reduction | Scan, compute: DType) -> None:
     """A, enter, nothing and combine."""
     dialect, inner = writer.dialect, element_dtype(op, compute)
     writer.declare(f"alias T = {dialect.type_of(inner)};")
@@ -76,10 +76,11 @@ def declare_state(writer: Writer, op: Reduction, compute: DType) -> None:
     if op.arg:
         writer.declare("struct A { value: T, index: u32 }")
         writer.declare("fn enter(x: T, index: u32) -> A { return A(x, index); }")
-        writer.declare(f"fn nothing() -> A {{ return A({identity}, 0xffffffffu); }}")
+        index = "0u" if isinstance(op, Scan) else "0xffffffffu"
+        writer.declare(f"fn nothing() -> A {{ return A({identity}, {index}); }}")
         beats = spelled(op.combine, inner, dialect)
         writer.declare(f"fn beats(a: T, b: T) -> bool {{ return {beats}; }}")
-        writer.declare(BETTER)
+        writer.declare(BETTER.format(sooner=">" if isinstance(op, Scan) else "<"))
         return
     state = op.state and f"{op.state}_{dialect.suffix(inner)}"
     writer.declare(f"alias A = {state or 'T'};")
@@ -89,11 +90,11 @@ def declare_state(writer: Writer, op: Reduction, compute: DType) -> None:
     writer.declare(f"fn combine(a: A, b: A) -> A {{ return {said(op.combine, inner, dialect)}; }}")
 
 
-BETTER = """fn combine(a: A, b: A) -> A {
-    let wins = beats(a.value, b.value) || (!beats(b.value, a.value) && b.index < a.index);
-    if wins { return b; }
+BETTER = """fn combine(a: A, b: A) -> A {{
+    let even = !beats(b.value, a.value) && b.index {sooner} a.index;
+    if beats(a.value, b.value) || even {{ return b; }}
     return a;
-}"""
+}}"""
 
 
 def said(expression: str, compute: DType, dialect: Dialect) -> str:
@@ -345,7 +346,7 @@ def leave_numbers(fold: Fold) -> dict[str, float]:
     return {word: numbers[word] for word in words if word in numbers}
 
 
-def leaves(op: Reduction) -> tuple[str, ...]:
+def leaves(op: Reduction | Scan) -> tuple[str, ...]:
     return op.leave if isinstance(op.leave, tuple) else (op.leave,)
 
 

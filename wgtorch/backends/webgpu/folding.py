@@ -119,7 +119,7 @@ class Folder:
         home, dialect = self.home, self.home.dialect
         for dtype in (fold.compute, *fold.dtypes):
             home.check(dtype, fold.out.numel)
-        self._check_state(fold)
+        check_state(fold, home)
         way = self._walk(fold, program)
         share = (thread_share if home.gpu.traits.is_software else group_share)(way)
         steps = (tuple(program.key), way.structure, share.file, *share.constants.items())
@@ -153,13 +153,14 @@ class Folder:
             home.kernels[key] = kernel
         return kernel, (rows, splits, 1, share.span, rows, 1, *leave), share.groups
 
-    def _check_state(self, fold: Fold) -> None:
-        state = fold.op.state
-        if state and not fold_codegen.has_state(fold, self.home.dialect):
-            raise TypeError(
-                f"{fold.op.name}: {self.home.device} cannot compute it in {fold.compute.name};"
-                f" use .float() or .cpu()"
-            )
+
+def check_state(fold: Fold, home: WebGPU) -> None:
+    """Refuses compute types that the library has no states for."""
+    if fold.op.state and not fold_codegen.has_state(fold, home.dialect):
+        raise TypeError(
+            f"{fold.op.name}: {home.device} cannot compute it in {fold.compute.name}; use .float()"
+            f" or .cpu()"
+        )
 
 
 # Sharing the work

@@ -27,11 +27,12 @@ from wgtorch.backends.webgpu.packing import (
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.rows import Rows
+from wgtorch.backends.webgpu.scanning import Scans
 from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.config import CHECK, FALLBACK
 from wgtorch.dtype import DType, int32
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
-from wgtorch.op import Call, Facts, Join, Map, Pass, Rowwise, Structured
+from wgtorch.op import Call, Facts, Join, Map, Pass, Rowwise, Scan, Structured
 from wgtorch.storage import Value, View, gift
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Launcher:
     def __init__(self, home: WebGPU):
         self.home = home
         self.kernels: dict[tuple, Kernel] = {}
-        self.rows = Rows(home)
+        self.rows, self.scans = Rows(home), Scans(home)
 
     def structured(self, call: Call, args: tuple) -> tuple[Value, ...]:
         ready = call.ready
@@ -75,6 +76,8 @@ class Launcher:
             return self._join, None
         if isinstance(op, Rowwise):
             return self.rows.run, self.rows.launch(call)
+        if isinstance(op, Scan):
+            return self.scans.run, self.scans.launch(call)
         passes = self._plan(call)
         return (self._on_the_cpu, None) if passes is None else (self._run, self._steps(call, passes))
 
@@ -178,8 +181,8 @@ class Launcher:
 
     def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
         forms = tuple([(name, layout.form) for name, layout in step.places])
-        key = (step.shader, step.front, tuple(bound), len(step.reads), isinstance(op, Map), forms,
-               step.merge)  # fmt: skip
+        key = (step.shader, step.front, step.fields, tuple(bound), len(step.reads),
+               isinstance(op, Map), forms, step.merge)  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
             text = written(op, step, bound, self.home.dialect)

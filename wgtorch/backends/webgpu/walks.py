@@ -99,7 +99,7 @@ def walk(
         places = [place._replace(mode=mode_of(place, quads)) for place in places]
     different = tuple(dict.fromkeys(places))
     main = places[lead] if places else None
-    near = main is not None and bool(main.rows) and 0 < main.rows[-1] < (main.inner or 1 << 32)
+    near = main is not None and bool(main.rows) and 0 < main.rows[-1] < (abs(main.inner) or 1 << 32)
     return Walk(prod(row_sizes), prod(outers), cols, tuple(row_sizes), tuple(outers), different,
                 tuple(different.index(p) for p in places), quads, near)  # fmt: skip
 

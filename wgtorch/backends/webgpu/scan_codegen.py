@@ -1,0 +1,120 @@
+"""Scans as WGSL: how elements are taken, joined with what stands before them, and written."""
+
+from __future__ import annotations
+
+from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu.codegen import Writer
+from wgtorch.backends.webgpu.fold_codegen import (
+    FOUR, constants, declare_leave, declare_state, declare_walk, element_dtype, function, taken,
+    where,
+)  # fmt: skip
+from wgtorch.backends.webgpu.packing import (
+    Dialect, one_writable, quad_type, write_one, write_quad,
+)  # fmt: skip
+from wgtorch.backends.webgpu.spelling import converted
+from wgtorch.backends.webgpu.walks import Walk
+from wgtorch.op import Fold
+
+HEAD = ("units", "cols", "span", "rows", "splits")
+
+
+def scan(fold: Fold, way: Walk, file: str, carries: bool, dialect: Dialect) -> str:
+    """The kernel that writes results; `carries`: from what the parts before a split came to."""
+    writer = Writer(dialect, *HEAD)
+    constants(writer, {"STEP": way.step})
+    declare_walk(writer, way)
+    declare_state(writer, fold.op, fold.compute)
+    count = 4 if way.quads else 1
+    lines = entered(writer, fold, way, count)
+    declare_begin(writer, way, carries)
+    for n, dtype in enumerate(fold.dtypes):
+        declare_leave(writer, fold, n, dtype)
+    if file == "scan_groups.wgsl":
+        declare_gathering(writer, fold, way, lines, count)
+    else:
+        declare_step(writer, fold, way, lines)
+    return writer.text(library.shader(file))
+
+
+def parts(fold: Fold, file: str, dialect: Dialect) -> str:
+    """The kernel that replaces each part by what all before it come to."""
+    writer = Writer(dialect, "rows", "splits")
+    declare_state(writer, fold.op, fold.compute)
+    name = writer.bind("A", "read_write", "parts")
+    writer.declare(f"fn part_at(i: u32) -> A {{ return {name}[i]; }}")
+    writer.declare(f"fn set_part(i: u32, a: A) {{ {name}[i] = a; }}")
+    return writer.text(library.shader(file))
+
+
+def entered(writer: Writer, fold: Fold, way: Walk, count: int) -> list[str]:
+    """Statements that declare e0 (to e3): the elements at `col` as states."""
+    lines, values = taken(writer, 0, fold.dtype, way)
+    inner = element_dtype(fold.op, fold.compute)
+    for k, value in enumerate(values[:count]):
+        index = "col" + (f" + {k}u" if k and way.quads == "along" else "")
+        said = converted(value, fold.dtype, inner, writer.dialect)
+        lines = [*lines, f"let e{k} = enter({said}, {index});"]
+    return lines
+
+
+def declare_begin(writer: Writer, way: Walk, carries: bool) -> None:
+    """What stands before a split: S, one state or those of four rows."""
+    four = way.quads == "across"
+    writer.declare("alias S = A;" if not four else f"struct S {{ {', '.join(f'{c}: A' for c in FOUR)} }}")
+    values = ["nothing()"] * (4 if four else 1)
+    if carries:
+        name = writer.bind("A", "read", "parts")
+        row = "split * launch.rows + unit"
+        row = f"{row} * 4u" if four else row
+        values = [f"{name}[{row} + {k}u]" for k in range(len(values))]
+    answer = f"S({', '.join(values)})" if four else values[0]
+    writer.declare(f"fn begin(unit: u32, split: u32) -> S {{ return {answer}; }}")
+
+
+def written(writer: Writer, fold: Fold, way: Walk, states: list[str]) -> list[str]:
+    """Statements that write the results of states at `col`."""
+    dialect, place = writer.dialect, where(way, 1)
+    lines = []
+    for n, dtype in enumerate(fold.dtypes):
+        values = [f"leave{n}({state})" for state in states]
+        if way.quads:
+            name = writer.bind(quad_type(dtype, dialect), "read_write")
+            lines += write_quad(dtype, name, f"(({place}) / 4u)", values)
+        else:
+            name = writer.bind(one_writable(dtype, dialect), "read_write")
+            lines += ["{", *write_one(dtype, name, place, values[0]), "}"]
+    return lines
+
+
+def declare_step(writer: Writer, fold: Fold, way: Walk, lines: list[str]) -> None:
+    """`step`: takes what is at `col`, writes results, returns what stands before the next."""
+    if way.quads == "across":
+        pairs = ", ".join(f"combine(s.{c}, e{k})" for k, c in enumerate(FOUR))
+        lines = [*lines, f"let t = S({pairs});"]
+        lines += written(writer, fold, way, [f"t.{c}" for c in FOUR])
+        answer = "t"
+    elif way.quads:
+        lines = [*lines, "let t0 = combine(s, e0);"]
+        lines += [f"let t{k} = combine(t{k - 1}, e{k});" for k in (1, 2, 3)]
+        lines += written(writer, fold, way, [f"t{k}" for k in range(4)])
+        answer = "t3"
+    else:
+        lines = [*lines, "let t = combine(s, e0);", *written(writer, fold, way, ["t"])]
+        answer = "t"
+    head = "step(s: S, at: Base, col: u32) -> S"
+    writer.declare(function(head, [*lines, f"return {answer};"]))
+
+
+def declare_gathering(writer: Writer, fold: Fold, way: Walk, lines: list[str], count: int) -> None:
+    """Q, the elements of a thread, each with those before it; `empty`, `total`, `spread`."""
+    names = FOUR[:count]
+    writer.declare(f"struct Q {{ {', '.join(f'{c}: A' for c in names)} }}")
+    nothing = ", ".join(["nothing()"] * count)
+    writer.declare(f"fn empty() -> Q {{ return Q({nothing}); }}")
+    writer.declare(f"fn total(q: Q) -> A {{ return q.{names[-1]}; }}")
+    sums = ["let t0 = e0;"] + [f"let t{k} = combine(t{k - 1}, e{k});" for k in range(1, count)]
+    answer = f"return Q({', '.join(f't{k}' for k in range(count))});"
+    writer.declare(function("gather(at: Base, col: u32) -> Q", [*lines, *sums, answer]))
+    states = [f"combine(before, q.{c})" for c in names]
+    body = written(writer, fold, way, states)
+    writer.declare(function("spread(before: A, q: Q, at: Base, col: u32)", body))

@@ -1,0 +1,227 @@
+"""Ops that join each element with all before it, along one dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgtorch.layout import wrap_dim
+from wgtorch.op import Scan, composite, declare
+from wgtorch.ops.samples import apart, integers, normal
+
+
+def scanned(values=normal):
+    def samples(rng):
+        yield (values(rng, 3, 5),), {"dim": 0}
+        yield (values(rng, 3, 8, 4),), {"dim": 1}
+        yield (values(rng, 5, 12),), {"dim": -1}
+        yield (values(rng, 300).reshape(300, 1).T,), {"dim": 1}
+
+    return samples
+
+
+def both_ways(values=normal):
+    def samples(rng):
+        for args, attrs in scanned(values)(rng):
+            yield args, attrs
+            yield args, attrs | {"reverse": True}
+
+    return samples
+
+
+def same(input: tuple[int, ...], dim: int, reverse: bool = False) -> tuple[int, ...]:
+    wrap_dim(dim, len(input))
+    return input
+
+
+def twice(input: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return same(input, dim), input
+
+
+def accumulated(ufunc: Any, input: np.ndarray, dim: int, reverse: bool = False):
+    if not input.ndim:
+        return input.copy()
+    array = np.flip(input, dim) if reverse else input
+    out = ufunc.accumulate(array, dim, dtype=wide(input.dtype)).astype(kept(input.dtype))
+    return np.flip(out, dim) if reverse else out
+
+
+def wide(kind: np.dtype) -> np.dtype:
+    """What is accumulated in."""
+    return np.dtype(np.int64 if kind.kind in "biu" else np.float64)
+
+
+def kept(kind: np.dtype) -> np.dtype:
+    return np.dtype(np.int64) if kind.kind in "biu" else kind
+
+
+# Sums
+
+
+@declare(
+    Scan,
+    shape=same,
+    combine="a + b",
+    identity="0",
+    folds="sum",
+    vjp={"input": lambda grad, dim, reverse: grad._cumsum(dim, not reverse)},
+    samples=both_ways(),
+)
+def _cumsum(input, dim: int, reverse: bool = False):
+    "Sum of the elements up to each along dim; from the end if `reverse`."
+    return accumulated(np.add, input, dim, reverse)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 5),), {"dim": 1}),
+        ((integers(rng, 3, 5),), {"dim": 0}),
+    ],
+    inplace=True,
+)
+def cumsum(input, dim: int, *, dtype: object = None):
+    "Sum of the elements up to each along dim. Integers are added as int64."
+    return (input if dtype is None else input.to(dtype))._cumsum(dim)
+
+
+# Products
+
+
+def of_product(grad, input, result, dim):
+    """By the product without each element: with the first zero left out where there is one."""
+    zeros = input == 0
+    count = zeros.cumsum(dim)
+    first = zeros & (count == 1)
+    before = (grad * result)._cumsum(dim, True) / input.masked_fill(zeros, 1)
+    without = input.masked_fill(first, 1)._cumprod(dim)
+    at_zero = (grad * without).masked_fill(count == 0, 0)._cumsum(dim, True)
+    return before.masked_fill(count > 0, 0) + at_zero.masked_fill(~first, 0)
+
+
+@declare(
+    Scan,
+    shape=same,
+    combine="a * b",
+    identity="1",
+    folds="sum",
+    vjp={"input": of_product},
+    samples=scanned(lambda rng, *shape: (1 + 0.1 * normal(rng, *shape)).astype(np.float32)),
+)
+def _cumprod(input, dim: int):
+    "Product of the elements up to each along dim."
+    return accumulated(np.multiply, input, dim)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 5),), {"dim": 1}),
+        ((np.array([[2, 0, 3, 4], [1, 0, 5, 0]], np.float32),), {"dim": 1}),
+        ((integers(rng, 3, 5),), {"dim": 0}),
+    ],
+    inplace=True,
+)
+def cumprod(input, dim: int, *, dtype: object = None):
+    "Product of the elements up to each along dim. Integers are multiplied as int64."
+    return (input if dtype is None else input.to(dtype))._cumprod(dim)
+
+
+# Extremes
+
+
+def scattered(grad, indices, input_shape, dim):
+    if not input_shape:
+        return grad
+    return grad.new_zeros(input_shape).scatter_add(dim, indices, grad)
+
+
+def best_so_far(input: np.ndarray, dim: int, ufunc: Any):
+    """(values, places): the latest of equals; NaN beats all."""
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    values = ufunc.accumulate(input, dim)
+    here = input == values
+    if input.dtype.kind == "f":
+        here |= np.isnan(input)
+    steps = np.arange(input.shape[dim]).reshape([-1 if d == dim % input.ndim else 1
+                                                 for d in range(input.ndim)])  # fmt: skip
+    return values, np.maximum.accumulate(np.where(here, steps, 0), dim)
+
+
+def ties(rng, *shape):
+    return integers(rng, *shape).astype(np.float32)
+
+
+@declare(
+    Scan,
+    shape=twice,
+    combine="above(a, b)",
+    identity="lowest",
+    arg=True,
+    result=("same", "index"),
+    outputs=("values", "indices"),
+    vjp={"input": scattered},
+    samples=lambda rng: [*scanned(apart)(rng), ((ties(rng, 4, 9),), {"dim": 1})],
+)
+def cummax(input, dim: int):
+    "(largest of the elements up to each along dim, where it is); the latest of equals."
+    return best_so_far(input, dim, np.maximum)
+
+
+@declare(
+    Scan,
+    shape=twice,
+    combine="below(a, b)",
+    identity="highest",
+    arg=True,
+    result=("same", "index"),
+    outputs=("values", "indices"),
+    vjp={"input": scattered},
+    samples=lambda rng: [*scanned(apart)(rng), ((ties(rng, 4, 9),), {"dim": 1})],
+)
+def cummin(input, dim: int):
+    "(smallest of the elements up to each along dim, where it is); the latest of equals."
+    return best_so_far(input, dim, np.minimum)
+
+
+# Logarithms of sums
+
+
+def of_logcumsumexp(grad, input, result, dim, reverse):
+    """Positive and negative gradients apart, as logarithms, so that nothing overflows."""
+    parts = []
+    for part in (grad, -grad):
+        logs = part.masked_fill(part <= 0, 0).log()
+        parts.append((_finite(logs - result)._logcumsumexp(dim, not reverse) + input).exp())
+    return parts[0] - parts[1]
+
+
+def _finite(logs):
+    """-inf - -inf is nothing: such an element weighs nothing."""
+    return logs.masked_fill(logs.isnan(), -np.inf)
+
+
+@declare(
+    Scan,
+    shape=same,
+    state="Peak",
+    enter="peak_of(x)",
+    combine="merge_peaks(a, b)",
+    identity="no_peak()",
+    leave="log_of_peak(a)",
+    vjp={"input": of_logcumsumexp},
+    samples=both_ways(),
+)
+def _logcumsumexp(input, dim: int, reverse: bool = False):
+    "log of the sum of exponentials up to each along dim; from the end if `reverse`."
+    return accumulated(np.logaddexp, input, dim, reverse)
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 1})])
+def logcumsumexp(input, dim: int):
+    "log of the sum of exponentials up to each along dim, without overflow."
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.short}'"
+        )
+    return input._logcumsumexp(dim)
