@@ -23,11 +23,16 @@ else:
 BYTES = 1 << 28  # of the tensors that bandwidth is measured with
 
 
-def timed(work: Callable, wait: Callable, repeats: int = 8, times: int = 5) -> float:
+WARM = 0.2  # seconds of work before a measurement: a GPU that idled takes its clocks down
+
+
+def timed(work: Callable, wait: Callable, repeats: int = 32, times: int = 4) -> float:
     """Seconds per piece, when several are queued before one wait."""
-    for _ in range(3):
-        work()
-    wait()
+    start = time.perf_counter()
+    while time.perf_counter() - start < WARM:
+        for _ in range(4):
+            work()
+        wait()
     took = []
     for _ in range(times):
         start = time.perf_counter()
