@@ -1,12 +1,11 @@
 // result[b] = x[b] @ y[b], one TILE_M x TILE_N block per workgroup, through workgroup memory.
 //
-// Each thread computes GROUPS_M x GROUPS_N blocks of 4 x 4, THREADS_M and THREADS_N of them apart;
-// threads that run together stand LANES_M x LANES_N. With AHEAD, a thread holds the next tiles in
-// registers while it works on these; with two STAGES, one half of the workgroup memory is written
-// while the other is read.
+// Each thread computes GROUPS_M x GROUPS_N blocks of 4 x 4, THREADS_M and THREADS_N of them apart.
+// Unless k is WHOLE tiles, what lies beyond it is read as zeros. AHEAD, a thread holds the next tiles
+// in registers while it works on these: that pays where reading is simple.
 //
 // launch: m n k batches parts k_part tiles
-// expects: THREADS_M THREADS_N LANES_M LANES_N GROUPS_M GROUPS_N TILE_K STAGES AHEAD;
+// expects: THREADS_M THREADS_N GROUPS_M GROUPS_N TILE_K (8 or 16) WHOLE AHEAD;
 //          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep
 
 const THREADS = THREADS_M * THREADS_N;
@@ -19,8 +18,8 @@ const Y_LOADS = TILE_N * TILE_K / 4u / THREADS;
 const QUADS_K = TILE_K / 4u;
 const BAND = 8u;  // rows of tiles that are walked together: what they read stays in the cache
 
-var<workgroup> x_tile: array<vec4f, STAGES * TILE_K * X_LINE>;
-var<workgroup> y_tile: array<vec4f, STAGES * TILE_K * Y_LINE>;
+var<workgroup> x_tile: array<vec4f, TILE_K * X_LINE>;
+var<workgroup> y_tile: array<vec4f, TILE_K * Y_LINE>;
 
 alias Totals = array<vec4f, GROUPS_M * GROUPS_N * 4u>;
 alias X_From = array<X_PLACE, X_LOADS>;
@@ -39,30 +38,25 @@ fn in_y(at: u32) -> vec2u {
     return vec2u(at % (TILE_N / 4u) * 4u, at / (TILE_N / 4u));
 }
 
-// Tiles that reach beyond the last k are read with care.
-fn fetch_x(
-    places: ptr<function, X_From>, next: ptr<function, X_Next>, local: u32, k: u32, whole: bool
-) {
+fn fetch_x(places: ptr<function, X_From>, next: ptr<function, X_Next>, local: u32, k: u32) {
     for (var l = 0u; l < X_LOADS; l++) {
         let at = k + in_x(local + l * THREADS).y;
         let place = (*places)[l];
-        if whole { (*next)[l] = x_quad(place, at); } else { (*next)[l] = x_edge(place, at); }
+        if WHOLE { (*next)[l] = x_quad(place, at); } else { (*next)[l] = x_edge(place, at); }
     }
 }
 
-fn fetch_y(
-    places: ptr<function, Y_From>, next: ptr<function, Y_Next>, local: u32, k: u32, whole: bool
-) {
+fn fetch_y(places: ptr<function, Y_From>, next: ptr<function, Y_Next>, local: u32, k: u32) {
     for (var l = 0u; l < Y_LOADS; l++) {
         let at = k + in_y(local + l * THREADS).y;
         let place = (*places)[l];
-        if whole { (*next)[l] = y_quad(place, at); } else { (*next)[l] = y_edge(place, at); }
+        if WHOLE { (*next)[l] = y_quad(place, at); } else { (*next)[l] = y_edge(place, at); }
     }
 }
 
-fn put_x(at: u32, stage: u32, v: vec4f) {
+fn put_x(at: u32, v: vec4f) {
     let spot = in_x(at);
-    let p = (stage * TILE_K + spot.y) * X_LINE + spot.x / 4u;
+    let p = spot.y * X_LINE + spot.x / 4u;
     if !X_ALONG_K { x_tile[p] = v; return; }
     let lane = spot.x % 4u;
     x_tile[p][lane] = v.x;
@@ -71,9 +65,9 @@ fn put_x(at: u32, stage: u32, v: vec4f) {
     x_tile[p + 3u * X_LINE][lane] = v.w;
 }
 
-fn put_y(at: u32, stage: u32, v: vec4f) {
+fn put_y(at: u32, v: vec4f) {
     let spot = in_y(at);
-    let p = (stage * TILE_K + spot.y) * Y_LINE + spot.x / 4u;
+    let p = spot.y * Y_LINE + spot.x / 4u;
     if !Y_ALONG_K { y_tile[p] = v; return; }
     let lane = spot.x % 4u;
     y_tile[p][lane] = v.x;
@@ -111,10 +105,8 @@ fn main(
     let inside = tile % (BAND * across);
     let start_row = (band * BAND + inside % height) * TILE_M;
     let start_col = inside / height * TILE_N;
-    let team = local / (LANES_M * LANES_N);
-    let lane = local % (LANES_M * LANES_N);
-    let row = team / (THREADS_N / LANES_N) * LANES_M + lane / LANES_N;
-    let col = team % (THREADS_N / LANES_N) * LANES_N + lane % LANES_N;
+    let row = local / THREADS_N;
+    let col = local % THREADS_N;
     for (var z = group.z; z < launch.batches * launch.parts; z += groups.z) {
         let batch = z % launch.batches;
         var start = z / launch.batches * launch.k_part;
@@ -130,46 +122,43 @@ fn main(
         var x_next: X_Next;
         var y_next: Y_Next;
         if AHEAD && start < end {
-            fetch_x(&x_from, &x_next, local, start, start + TILE_K <= end);
-            fetch_y(&y_from, &y_next, local, start, start + TILE_K <= end);
+            fetch_x(&x_from, &x_next, local, start);
+            fetch_y(&y_from, &y_next, local, start);
         }
         var total: Totals;
-        var stage = 0u;
         while start < end {
             if !AHEAD {
-                fetch_x(&x_from, &x_next, local, start, start + TILE_K <= end);
-                fetch_y(&y_from, &y_next, local, start, start + TILE_K <= end);
+                fetch_x(&x_from, &x_next, local, start);
+                fetch_y(&y_from, &y_next, local, start);
             }
-            for (var l = 0u; l < X_LOADS; l++) { put_x(local + l * THREADS, stage, x_next[l]); }
-            for (var l = 0u; l < Y_LOADS; l++) { put_y(local + l * THREADS, stage, y_next[l]); }
+            for (var l = 0u; l < X_LOADS; l++) { put_x(local + l * THREADS, x_next[l]); }
+            for (var l = 0u; l < Y_LOADS; l++) { put_y(local + l * THREADS, y_next[l]); }
             workgroupBarrier();
             start += TILE_K;
             if AHEAD && start < end {
-                fetch_x(&x_from, &x_next, local, start, start + TILE_K <= end);
-                fetch_y(&y_from, &y_next, local, start, start + TILE_K <= end);
+                fetch_x(&x_from, &x_next, local, start);
+                fetch_y(&y_from, &y_next, local, start);
             }
-            let at = stage * TILE_K;
-            multiply(&total, at, row, col);
-            multiply(&total, at + 1u, row, col);
-            multiply(&total, at + 2u, row, col);
-            multiply(&total, at + 3u, row, col);
-            multiply(&total, at + 4u, row, col);
-            multiply(&total, at + 5u, row, col);
-            multiply(&total, at + 6u, row, col);
-            multiply(&total, at + 7u, row, col);
+            multiply(&total, 0u, row, col);
+            multiply(&total, 1u, row, col);
+            multiply(&total, 2u, row, col);
+            multiply(&total, 3u, row, col);
+            multiply(&total, 4u, row, col);
+            multiply(&total, 5u, row, col);
+            multiply(&total, 6u, row, col);
+            multiply(&total, 7u, row, col);
             if TILE_K > 8u {
-                multiply(&total, at + 8u, row, col);
-                multiply(&total, at + 9u, row, col);
-                multiply(&total, at + 10u, row, col);
-                multiply(&total, at + 11u, row, col);
-                multiply(&total, at + 12u, row, col);
-                multiply(&total, at + 13u, row, col);
-                multiply(&total, at + 14u, row, col);
-                multiply(&total, at + 15u, row, col);
+                multiply(&total, 8u, row, col);
+                multiply(&total, 9u, row, col);
+                multiply(&total, 10u, row, col);
+                multiply(&total, 11u, row, col);
+                multiply(&total, 12u, row, col);
+                multiply(&total, 13u, row, col);
+                multiply(&total, 14u, row, col);
+                multiply(&total, 15u, row, col);
             }
-            if STAGES == 1u { workgroupBarrier(); } else { stage = 1u - stage; }
+            workgroupBarrier();
         }
-        if STAGES > 1u { workgroupBarrier(); }
 
         for (var i = 0u; i < GROUPS_M; i++) {
             for (var j = 0u; j < GROUPS_N; j++) {

@@ -134,6 +134,15 @@ def test_shapes(device, rng, x_shape, w_shape, geometry):
     check(device, rng, x_shape, w_shape, **geometry)
 
 
+def test_sums_of_parts_keep_apart(device, rng):
+    """A product and a gradient that both run in parts along k end in one shader, not one kernel."""
+    x, y = normal(rng, 8, 2048), normal(rng, 2048, 8)
+    a, b = (wgtorch.tensor(v, device=device) for v in (x, y))
+    assert apart(a @ b, x.astype(np.float64) @ y) < TOLERANCE
+    check(device, rng, (40, 1, 8, 8), (8, 1, 3, 3), padding=(1, 1))
+    assert apart(a @ b, x.astype(np.float64) @ y) < TOLERANCE
+
+
 @pytest.mark.parametrize("stride", [(1, 1), (2, 1)])
 def test_any_strides_in_memory(device, rng, stride):
     check(device, rng, (2, 4, 6, 8), (4, 2, 3, 3), turned=True, groups=2, stride=stride)

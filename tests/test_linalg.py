@@ -42,15 +42,7 @@ def exact(*arrays: np.ndarray) -> np.ndarray:
 
 
 def tiles(number: int, parts: int = 1):
-    tile = product.TILES[number]
-
-    def choose(p, traits):
-        front = product.declared(tile)
-        return product.cut(
-            "matmul_tiles.wgsl", front, p, tile.rows, tile.cols, parts, product.TILE_K
-        )
-
-    return choose
+    return lambda p, traits: product.tiled(p, product.TILES[number], parts)
 
 
 def plain(p, traits):

@@ -165,6 +165,9 @@ def matmul(input, other):
         return input.dot(other)
     if left == 2 and right == 1:
         return input.mv(other)
+    if left == 1 and right == 2:
+        check_inner(1, *input.layout.shape, *other.layout.shape)
+        return other.t().mv(input)
     if left == 1:
         return input.unsqueeze(0).matmul(other).squeeze(-2)
     if right == 1 or (right == 2 and input.layout.reshape(folded(input)) is not None):
@@ -205,27 +208,46 @@ def batches(input, other):
 # Vectors
 
 
-@composite(samples=lambda rng: [
-    ((normal(rng, 5, 70), normal(rng, 70)), {}),
-    ((normal(rng, 70, 5).T, normal(rng, 70)), {}),
-    ((normal(rng, 3, 0), normal(rng, 0)), {}),
-])  # fmt: skip
+def mv_shape(input, vec):
+    if len(input) != 2 or len(vec) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(input)}, {len(vec)}")
+    rows, cols = input
+    if cols != vec[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({rows}), mat ({rows}x{cols}), vec ({vec[0]})"
+        )
+    return (rows,)
+
+
+def mv_plan(facts: Facts):
+    matrix, vec = sides(facts, ("input", "vec"))
+    return dense(facts, matrix, vec._replace(layout=vec.layout.unsqueeze(1)))
+
+
+MV_DTYPES = (
+    "addmv input tensors must have the same dtype, but got {b.short}, {a.short}, and {b.short}"
+)
+
+
+@declare(
+    Structured,
+    shape=mv_shape,
+    dtype=one_dtype(MV_DTYPES, "addmv_impl_cpu"),
+    promotes=False,
+    plan=mv_plan,
+    vjp={
+        "input": lambda grad, vec: grad.outer(vec),
+        "vec": lambda grad, input: input.t().mv(grad),
+    },
+    samples=lambda rng: [
+        ((normal(rng, 5, 70), normal(rng, 70)), {}),
+        ((normal(rng, 70, 5).T, normal(rng, 70)), {}),
+        ((normal(rng, 3, 0), normal(rng, 0)), {}),
+    ],
+)
 def mv(input, vec):
     "The product of a matrix (n, m) and a vector (m,)."
-    a, b = input.layout.shape, vec.layout.shape
-    if len(a) != 2 or len(b) != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
-    if a[1] != b[0]:
-        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    if input.dtype is not vec.dtype:
-        kinds = (vec.dtype.short, input.dtype.short, vec.dtype.short)
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {kinds[0]}, {kinds[1]}, and"
-            f" {kinds[2]}"
-        )
-    if input.dtype is bool_:
-        raise NotImplementedError("\"addmv_impl_cpu\" not implemented for 'Bool'")
-    return input.mm(vec.unsqueeze(1)).squeeze(1)
+    return np.matmul(input, vec)
 
 
 @composite(samples=lambda rng: [

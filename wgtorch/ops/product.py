@@ -28,7 +28,6 @@ class Tile(NamedTuple):
     groups: tuple[int, int]
     many: float  # nanoseconds
     alone: float
-    ahead: bool = True
 
     @property
     def rows(self) -> int:
@@ -45,14 +44,14 @@ class Tile(NamedTuple):
 
 TILE_K = 16
 TILES = (
-    Tile((16, 16), (2, 4), 206.0, 228.0),
-    Tile((16, 16), (2, 2), 108.0, 149.0),
-    Tile((16, 8), (2, 2), 58.0, 100.0),
-    Tile((8, 16), (2, 1), 28.0, 57.0),
+    Tile((16, 16), (2, 4), 209.0, 214.0),
+    Tile((16, 16), (2, 2), 110.0, 127.0),
+    Tile((16, 8), (2, 2), 61.0, 78.0),
+    Tile((8, 16), (2, 1), 28.5, 57.0),
     Tile((8, 8), (1, 1), 10.0, 42.0),
 )
 UNITS = {"discrete": 128, "integrated": 16}
-FINISH = 4000.0  # nanoseconds that another pass takes
+FINISH = 8000.0  # nanoseconds that another pass takes
 
 
 @dataclass(frozen=True)
@@ -84,10 +83,11 @@ class Result:
     swapped: bool = False  # (batch, row, col) is at (batch * n + col) * m + row, not the reverse
     addend: Addend | None = None
     places: tuple[str, ...] = ()  # WGSL that declares place_of and origin, where not dense
+    pixels: tuple[tuple[str, float], ...] = ()  # fields of `launch` that these ask for
 
     @property
     def numbers(self) -> dict[str, float]:
-        return self.addend.numbers if self.addend else {}
+        return dict(self.pixels) | (self.addend.numbers if self.addend else {})
 
     @property
     def reads(self) -> list[str]:
@@ -137,7 +137,7 @@ class Product:
             *result.front(1),
             *quad_store(result.dtype, len(reads)),
         ]
-        numbers = self.numbers(kernel) | self.y.numbers | result.numbers
+        numbers = self.numbers(kernel) | result.numbers
         numbers |= {"quads": quads, "last": self.numel - 1}
         groups = (min(-(-quads // 64), MAX_GROUPS), 1, 1)
         return launched("matmul_parts.wgsl", groups, numbers, reads, "result", front)
@@ -193,8 +193,13 @@ def choose(product: Product, traits: Any) -> Kernel:
                     best, least = (tile, parts), time
     if best is None:
         return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
-    tile, parts = best
-    return cut("matmul_tiles.wgsl", declared(tile), product, tile.rows, tile.cols, parts, TILE_K)
+    return tiled(product, *best)
+
+
+def tiled(product: Product, tile: Tile, parts: int) -> Kernel:
+    whole = product.k % TILE_K == 0
+    front = declared(tile, whole, ahead=whole and not product.y.gathers)
+    return cut("matmul_tiles.wgsl", front, product, tile.rows, tile.cols, parts, TILE_K)
 
 
 def eight_lanes(product: Product) -> Kernel:
@@ -207,10 +212,11 @@ def eight_lanes(product: Product) -> Kernel:
 
 
 def vector(product: Product, traits: Any) -> Kernel:
-    rows = 1 if product.x.along_k else 128
+    rows, wanted = 1, 2 * UNITS.get(traits.kind, 64)
+    if not product.x.along_k:
+        rows, wanted = 128, 16 * UNITS.get(traits.kind, 64)
     groups = -(-product.m // rows) * product.batches
-    wanted = 4 * UNITS.get(traits.kind, 64)
-    parts = 1 if groups >= wanted // 2 else min(wanted // groups, max(1, product.k // 128))
+    parts = max(1, min(wanted // groups, product.k // 64))
     return cut("matmul_vector.wgsl", (), product, rows, 1, parts, 16)
 
 
@@ -228,12 +234,12 @@ def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
     return time
 
 
-def declared(tile: Tile) -> tuple[str, ...]:
+def declared(tile: Tile, whole: bool, ahead: bool) -> tuple[str, ...]:
     (tm, tn), (gm, gn) = tile.threads, tile.groups
-    consts = {"THREADS_M": tm, "THREADS_N": tn, "LANES_M": 4, "LANES_N": 8, "GROUPS_M": gm}
-    consts |= {"GROUPS_N": gn, "TILE_K": TILE_K, "STAGES": 1}
+    consts = {"THREADS_M": tm, "THREADS_N": tn, "GROUPS_M": gm, "GROUPS_N": gn, "TILE_K": TILE_K}
     lines = [f"const {name} = {value}u;" for name, value in consts.items()]
-    return (*lines, f"const AHEAD = {str(tile.ahead).lower()};")
+    flags = {"WHOLE": whole, "AHEAD": ahead}
+    return (*lines, *(f"const {name} = {str(flag).lower()};" for name, flag in flags.items()))
 
 
 def cut(

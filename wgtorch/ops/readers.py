@@ -29,6 +29,7 @@ class Reader:
     front: tuple[str, ...]  # WGSL, and names of shader files, that declare the functions
     numbers: dict[str, float]  # fields of `launch`, by name; `name:f32` for floats
     along_k: bool
+    gathers: bool = False  # whether reading takes more than adding strides up
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ unfolded in memory. Groups are the batches. One dimension is two of which one is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -97,7 +97,7 @@ def images(buffer: str, dtype: DType, layout: Layout, groups: int, file: str, *f
         "y_image": layout.strides[0], "y_channel": layout.strides[1], "y_row": steps[0],
         "y_col": steps[1], "height": size[0], "width": size[1],
     }  # fmt: skip
-    return Reader(buffer, (loader("y", 1, dtype, False), *front, file), numbers, False)
+    return Reader(buffer, (loader("y", 1, dtype, False), *front, file), numbers, False, True)
 
 
 def nested(buffer: str, dtype: DType, start: int, steps: dict[str, int], inner: int) -> Reader:
@@ -198,8 +198,9 @@ def convolved(
     """The product whose columns are all pixels of the result, image after image."""
     out, groups = facts.out, facts.attrs["groups"]
     pixels = two(out.shape[2:], 1)
-    y = Reader(y.buffer, y.front, y.numbers | window.numbers(pixels), False)
-    result = Result(facts.out_dtypes[0], prod(pixels) % 4 == 0, False, bias, PLACES)
+    y = replace(y, numbers=y.numbers | window.numbers(pixels))
+    fields = tuple(counted("pixels", prod(pixels)).items())
+    result = Result(facts.out_dtypes[0], prod(pixels) % 4 == 0, False, bias, PLACES, fields)
     cols = out.shape[0] * prod(pixels)
     return Product(rows, cols, k, groups, 1, x, y, result, out.numel).passes(facts.traits)
 
@@ -237,7 +238,7 @@ def spread_plan(facts: Facts) -> list[Pass] | None:
     y = images("input", dtype, input, groups, file, *front)
     if not front:
         rest = counted("stride_row", window.stride[0]) | counted("stride_col", window.stride[1])
-        y = Reader(y.buffer, y.front, y.numbers | rest, False)
+        y = replace(y, numbers=y.numbers | rest)
     return convolved(facts, x, y, window, rows, sums * window.taps, biased(facts, bias, rows))
 
 
@@ -257,7 +258,7 @@ def weight_plan(facts: Facts) -> list[Pass] | None:
     steps |= {"far": sums.strides[0], "near": sums.strides[2]}
     x = nested("other", dtype, sums.offset, steps, prod(pixels))
     y = images("input", dtype, input, groups, "conv_windows.wgsl", "const TAPS_DOWN = false;")
-    y = Reader(y.buffer, y.front, y.numbers | window.numbers(pixels), False)
+    y = replace(y, numbers=y.numbers | window.numbers(pixels))
     result = Result(dtype, cols % 4 == 0)
     k = other.shape[0] * prod(pixels)
     return Product(rows, cols, k, groups, 1, x, y, result, facts.out.numel).passes(facts.traits)
