@@ -61,7 +61,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
             raise TypeError(
                 f"can't assign a {type(value).__name__} to a torch.{x.dtype.short}Tensor"
             )
-        value = x.new_full((), value)
+        value = x.new_full((), value) if gathered is None else value
     elif value.device is not x.device:
         value = value.to(x.device)  # type: ignore[attr-defined]
     if gathered is None:

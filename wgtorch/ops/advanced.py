@@ -194,6 +194,9 @@ def index_put(input, indices, values, accumulate: bool = False):
         raise TypeError(
             "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not Tensor"
         )
+    number = None if isinstance(values, View) else values
+    if number is not None:
+        values = input.new_full((), number)
     if values.dtype is not input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype.short}"
@@ -203,7 +206,8 @@ def index_put(input, indices, values, accumulate: bool = False):
     if place is not None:
         mask = indices[place]
         mask = mask.reshape((*mask.shape, *(1,) * (input.ndim - place - mask.ndim)))
-        return input.masked_fill(mask.to(bool_), values.reshape(()))
+        value = values.reshape(()) if number is None else number
+        return input.masked_fill(mask.to(bool_), value)
     route = Route(input, indices)
     wanted = route.result_shape
     try:

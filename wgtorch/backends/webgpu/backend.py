@@ -15,7 +15,7 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
-from wgtorch.backends.webgpu.transfer import Dock
+from wgtorch.backends.webgpu.transfer import Dock, Fetch
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
 from wgtorch.dtype import DType, float64
@@ -101,6 +101,7 @@ class WebGPU:
         if layout.is_plain and layout.numel == value.numel:
             storage.value = source.storage.value if source.is_whole else self.copied(source)
         elif layout.numel:
+            del value  # or it would not be held by the storage alone
             operand = self._operand(source, Layout.contiguous(source.layout.shape))
             self.own(storage)
             self._put(operand, storage.value, layout)
@@ -111,8 +112,8 @@ class WebGPU:
     def explain(self, view: View) -> str:
         """The WGSL that would fulfil this view, without running it."""
         promise = view.value.promise
-        if promise is None:
-            return "already filled"
+        if promise is None or type(promise) is Fetch:
+            return "already filled" if promise is None else "on its way back from the host"
         return codegen.elementwise(Program(promise), self.dialect)
 
     def stats(self) -> dict[str, int]:
@@ -178,6 +179,9 @@ class WebGPU:
     def fill(self, value: Value) -> None:
         promise = value.promise
         if promise is None:
+            return
+        if type(promise) is Fetch:
+            promise.fulfil(value)
             return
         program = Program(promise)
         kernel = self.kernels.get(program.key)
