@@ -68,6 +68,8 @@ class Packed:
                 " operations on the input to a pack hook."
             )
         kept = isinstance(packed, View) and packed.storage is storage
+        if not kept:
+            fulfil(packed)
         self.held = value if kept else None  # old elements live on where `pack` kept the tensor
         self.storage = weakref.ref(storage)
 
@@ -119,6 +121,19 @@ class Packed:
             with running_hook():
                 tensor = tensor.detach().to(self.dtype)
         return tensor
+
+
+def fulfil(packed: Any) -> None:
+    """What `pack` made is made now: as a promise it would hold on to what it stands for."""
+    if isinstance(packed, View):
+        value = packed.storage.value
+        if value.promise is not None and hasattr(value.device.backend, "fill"):
+            value.device.backend.fill(value)
+    elif isinstance(packed, tuple | list):
+        for part in packed:
+            fulfil(part)
+    elif isinstance(packed, dict):
+        fulfil(list(packed.values()))
 
 
 class Slot:

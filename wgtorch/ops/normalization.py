@@ -219,9 +219,10 @@ def batch_facts(grad, input, mean, rstd, eps):
     dims = batch_dims(input.shape)
 
     def make():
+        total = grad.sum(dims, True)  # first: it makes the gradient, and lets go of its operands
         stats = row_stats(input, dims, eps) if input.requires_grad else (mean, rstd)
         normed = (input - stats[0]) * stats[1]
-        return *stats, grad.sum(dims, True), (grad * normed).sum(dims, True)
+        return *stats, total, (grad * normed).sum(dims, True)
 
     return kept(grad, mean.storage.value, "batch", make)
 

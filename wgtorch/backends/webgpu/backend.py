@@ -235,7 +235,7 @@ class WebGPU:
             kernel = self.gpu.pipelines.get(text, f"put<{program.title}>")
             self.kernels[key] = kernel
         blocks = self.blocks(program)
-        place = len(program.loads)
+        place = len(blocks) - len(program.stores)  # what is drawn has no block
         blocks.insert(place, value.buffer.block)
         count = layout.numel // 4 if quads else layout.numel
         numbers = (count, *program.load_numbers, *program.scalars, *layout.numbers)

@@ -26,12 +26,13 @@ ROUND_TRIP = HOST | wgpu.BufferUsage.COPY_SRC  # needs the feature mappable-prim
 class Download:
     """The promise of a host array. Holds the device value until it is copied, then the copy."""
 
-    __slots__ = ("__weakref__", "dock", "dtype", "nbytes", "numel", "staging", "value")
+    __slots__ = ("__weakref__", "dock", "dtype", "nbytes", "numel", "returning", "staging", "value")
 
     def __init__(self, dock: Dock, value: Value):
         self.dock, self.value, self.dtype, self.numel = dock, value, value.dtype, value.numel
         self.nbytes = -(-value.nbytes // 4) * 4
         self.staging: Buffer | None = None
+        self.returning: list[weakref.ref[Value]] = []  # device values that are to have the copy
 
     def leave(self) -> bool:
         """Copies, if the value is there; whether it was."""
@@ -47,6 +48,9 @@ class Download:
         """Waits; flat, in the device's element type. The memory is mapped, not copied again."""
         if self.value is not None:
             self.dock.home.fill(self.value)
+        for value in [reference() for reference in self.returning]:
+            if value is not None:
+                self.dock.home.fill(value)
         left = self.dock.complaints.leave()
         self.dock.queue.flush()
         self.dock.queue.batch = self.dock.queue.first
@@ -64,6 +68,25 @@ class Download:
         if self.value is not None:
             return self.value
         return self.dock.fetch(self) if self.dock.round_trip else None
+
+
+class Fetch:
+    """The promise of a value that comes back: its memory is taken when it is first read."""
+
+    __slots__ = ("download",)
+    layout, is_constant = None, False  # no expression, so nothing can join it
+
+    def __init__(self, download: Download):
+        self.download = download
+
+    def fulfil(self, value: Value) -> None:
+        download = self.download
+        dock, nbytes, staging = download.dock, download.nbytes, download.staging
+        assert staging is not None
+        buffer = value.buffer = dock.home.take(nbytes)
+        dock.queue.copy(staging, buffer, nbytes)
+        dock.fetched += nbytes
+        value.promise = None
 
 
 class Dock:
@@ -113,10 +136,10 @@ class Dock:
             raise_first(mapped(staging, 4 * len(texts)).view(np.uint32), texts)
 
     def fetch(self, download: Download) -> Value:
-        buffer = self.home.take(download.nbytes)
-        self.queue.copy(download.staging, buffer, download.nbytes)
-        self.fetched += download.nbytes
-        return Value(self.home.device, download.dtype, download.numel, buffer)
+        """On the device again, once it is read there: till then it takes no memory."""
+        value = Value(self.home.device, download.dtype, download.numel, None, Fetch(download))
+        download.returning.append(weakref.ref(value))
+        return value
 
 
 def mapped(staging: Buffer, nbytes: int) -> np.ndarray:
