@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import wgtorch as torch
 from wgtorch import nn
-from wgtorch.autograd.graph import save_on_cpu, saved_tensors_hooks
+from wgtorch.autograd.graph import is_parameter_memory, save_on_cpu, saved_tensors_hooks
 from wgtorch.utils.data import DataLoader, TensorDataset
 
 try:
@@ -54,18 +54,13 @@ def digits(device: str) -> tuple[TensorDataset, TensorDataset]:
 
 
 def network() -> nn.Sequential:
+    head = nn.Sequential(nn.Flatten(), nn.Dropout(0.25), nn.Linear(256, 10))
+    return nn.Sequential(block(1, 16), block(16, 64), head)
+
+
+def block(channels: int, out: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1),
-        nn.BatchNorm2d(16),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.BatchNorm2d(32),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Dropout(0.25),
-        nn.Linear(128, 10),
+        nn.Conv2d(channels, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU(), nn.MaxPool2d(2)
     )
 
 
@@ -74,7 +69,7 @@ def network() -> nn.Sequential:
 
 def pack(t: torch.Tensor) -> Any:
     """Each activation as a byte, with the range that the bytes divide; parameters as they are."""
-    if not t.is_floating_point() or t.numel() < 256 or isinstance(t, nn.Parameter):
+    if not t.is_floating_point() or t.numel() < 256 or is_parameter_memory(t):
         return t
     low, high = t.amin(), t.amax()
     step = ((high - low) / 255).clamp(min=1e-12)  # a constant tensor has no range
@@ -110,6 +105,7 @@ class Run:
     peak_bytes: int = 0
     saved_on_device: int = 0
     saved_on_host: int = 0
+    saved_by_block: list[int] = field(default_factory=list)
     timeline: list[tuple[str, int]] = field(default_factory=list)
 
     @property
@@ -176,6 +172,10 @@ def allocated(device: str, which: str = "current") -> int:
     return torch.memory_stats(device)[f"allocated_bytes.all.{which}"] if is_gpu(device) else 0
 
 
+def on_host(device: str) -> int:
+    return torch.memory_stats(device)["saved_tensors.host_bytes.current"] if is_gpu(device) else 0
+
+
 def settle(device: str) -> None:
     if is_gpu(device):
         torch.webgpu.synchronize(device)
@@ -184,12 +184,15 @@ def settle(device: str) -> None:
 def measure(run: Run, model: nn.Module, data: TensorDataset, options: argparse.Namespace) -> None:
     """One more step, looked at closely."""
     device = options.device
-    images, labels = (t[: options.batch_size] for t in data.tensors)
+    images, labels = next(iter(DataLoader(data, options.batch_size)))
     settle(device)
     torch.reset_peak_memory_stats(device)
-    with stops(run, model, device), tally(run):
+    before = on_host(device)
+    with stops(run, model, device), tally(run, images):
         loss = nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
+    settle(device)
+    run.saved_on_host += on_host(device) - before
+    loss.backward()
     settle(device)
     run.peak_bytes = allocated(device, "peak")
     run.timeline.append(("end", allocated(device)))
@@ -198,21 +201,22 @@ def measure(run: Run, model: nn.Module, data: TensorDataset, options: argparse.N
 
 @contextmanager
 def stops(run: Run, model: nn.Module, device: str) -> Iterator[None]:
-    """Notes device memory after each layer, forward and backward."""
+    """Notes device memory after each layer, forward and backward, and when a block begins."""
 
     def note(name: str) -> None:
         run.timeline.append((name, allocated(device)))
 
-    def after(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, out: torch.Tensor) -> None:
-            note(name)
-            out.register_hook(lambda grad: note(f"{name}, back"))
+    def after(layer: nn.Module, args: Any, out: torch.Tensor) -> None:
+        name = type(layer).__name__
+        note(name)
+        out.register_hook(lambda grad: note(f"{name}, back"))
 
-        return hook
+    def begin(block: nn.Module, args: Any) -> None:
+        run.saved_by_block.append(0)
 
-    handles = [
-        layer.register_forward_hook(after(type(layer).__name__)) for layer in model.children()
-    ]
+    layers = [layer for block in model.children() for layer in block.children()]
+    handles = [layer.register_forward_hook(after) for layer in layers]
+    handles += [block.register_forward_pre_hook(begin) for block in model.children()]
     note("start")
     try:
         yield
@@ -221,33 +225,35 @@ def stops(run: Run, model: nn.Module, device: str) -> Iterator[None]:
             handle.remove()
 
 
-def tally(run: Run) -> AbstractContextManager:
-    """The run's way of saving, with the bytes that it keeps added up: each memory once."""
-    way, seen = WAYS[run.way](), set()
+def tally(run: Run, batch: torch.Tensor) -> AbstractContextManager:
+    """The run's way of saving, with the bytes that it keeps added up, each memory once.
+
+    Parameters and the batch do not count: their memory is in use anyway.
+    """
+    way, seen = WAYS[run.way](), {memory_of(batch)}
     pair = way if isinstance(way, saved_tensors_hooks) else None
 
-    def keep(t: torch.Tensor) -> None:
-        memory = t.untyped_storage()
-        if isinstance(t, nn.Parameter) or memory.data_ptr() in seen:
-            return
-        seen.add(memory.data_ptr())
-        if t.device.type == "cpu":
-            run.saved_on_host += memory.nbytes()
-        else:
-            run.saved_on_device += memory.nbytes()
-
-    def counting(t: torch.Tensor) -> Any:
+    def pack(t: torch.Tensor) -> Any:
         packed = pair.pack_hook(t) if pair else t
-        if isinstance(packed, torch.Tensor):
-            keep(packed)
-        elif isinstance(packed, tuple):
-            for part in packed:
-                keep(part)
-        else:
-            run.saved_on_host += t.numel() * t.element_size()
+        kept = packed if isinstance(packed, tuple) else (packed,)
+        for part in kept:
+            if not isinstance(part, torch.Tensor) or is_parameter_memory(part):
+                continue  # on its way to the host, or here anyway
+            if memory_of(part) not in seen:
+                seen.add(memory_of(part))
+                nbytes = part.untyped_storage().nbytes()
+                run.saved_by_block[-1] += nbytes
+                if part.device.type == "cpu":
+                    run.saved_on_host += nbytes
+                else:
+                    run.saved_on_device += nbytes
         return packed
 
-    return saved_tensors_hooks(counting, pair.unpack_hook if pair else lambda packed: packed)
+    return saved_tensors_hooks(pack, pair.unpack_hook if pair else lambda packed: packed)
+
+
+def memory_of(t: torch.Tensor) -> int:
+    return t.untyped_storage().data_ptr()
 
 
 def same_gradients(options: argparse.Namespace) -> int:
@@ -349,8 +355,8 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
 def arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="webgpu" if torch.is_webgpu_available() else "cpu")
-    parser.add_argument("--epochs", type=int, default=15)
-    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=150, help="for all three trainings")
     parser.add_argument("--png", type=Path, default=Path("train_digits.png"))
@@ -376,6 +382,12 @@ def main(given: list[str] | None = None) -> list[Run]:
     print(f"Gradients under save_on_cpu: all {count} bitwise equal to plain ones")
     draw(runs, options.png, device)
     plain, saved = runs[0], runs[1]
+    if is_gpu(device):
+        print(
+            f"Under save_on_cpu the peak is {size(plain.peak_bytes - saved.peak_bytes)} lower; "
+            f"saved are {size(plain.saved_on_device)}, {size(max(plain.saved_by_block))} of them "
+            "by the largest block"
+        )
     print(
         f'accuracy={plain.accuracy:.4f} device={device} adapter="{adapter}" '
         f"peak_bytes={plain.peak_bytes} peak_bytes_save_on_cpu={saved.peak_bytes} "
