@@ -33,7 +33,14 @@ from wgtorch.nn.activation import (
 )
 from wgtorch.nn.container import ModuleDict, ModuleList, Sequential
 from wgtorch.nn.convolution import Conv1d, Conv2d
-from wgtorch.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
+from wgtorch.nn.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
 from wgtorch.nn.flatten import Flatten, Unflatten
 from wgtorch.nn.linear import Bilinear, Identity, Linear
 from wgtorch.nn.loss import (
@@ -67,7 +74,8 @@ __all__ = [
     "CELU", "ELU", "GELU", "GLU", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
     "AlphaDropout", "AvgPool1d", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d",
     "BatchNorm2d", "Bilinear", "Buffer", "Conv1d", "Conv2d", "CosineSimilarity",
-    "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Embedding", "Flatten",
+    "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding",
+    "FeatureAlphaDropout", "Flatten",
     "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity",
     "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax",
     "MSELoss", "MaxPool1d", "MaxPool2d", "Mish", "Module", "ModuleDict", "ModuleList",

@@ -41,8 +41,22 @@ class Dropout2d(Drop):
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
+class Dropout3d(Drop):
+    """Each channel of (batch, channels, depth, height, width) is dropped as a whole."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
 class AlphaDropout(Drop):
     """For networks of SELUs: keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(Drop):
+    """As AlphaDropout, for whole channels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -48,12 +47,13 @@ __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
     "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
     "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
-    "elu", "embedding", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish",
-    "hardtanh", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
-    "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish", "mse_loss", "named_reduction",
-    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "prelu", "relu", "relu6",
-    "rrelu", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "dropout3d", "elu", "embedding", "feature_alpha_dropout", "gelu", "glu", "group_norm",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div", "l1_loss",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d",
+    "mish", "mse_loss", "named_reduction", "nll_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
+    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold",
 ]  # fmt: skip
 
 # Activations that may work in place
@@ -186,6 +186,13 @@ def dropout2d(
     return drop_channels(input, p, training, inplace, 2)
 
 
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeros whole channels of (batch, channels, depth, height, width)."""
+    return drop_channels(input, p, training, inplace, 2)
+
+
 def drop_channels(input: Tensor, p: float, training: bool, inplace: bool, kept: int) -> Tensor:
     """One decision for the `kept` first dimensions, whatever the others."""
     check_probability(p)
@@ -202,15 +209,16 @@ def alpha_dropout(
 ) -> Tensor:
     """Sets elements to the value SELU saturates at, and keeps mean and variance."""
     check_probability(p)
-    if not training or p == 0:
-        return input
-    if p == 1:
-        return input.mul_(0) if inplace else input * 0  # type: ignore[return-value]
-    alpha = 1.7580993408473766  # minus that value
-    scale = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
-    kept = wgtorch.dropout(wgtorch.ones_like(input), p, True) * (1 - p)
-    shift = (kept - 1) * (alpha * scale) + alpha * scale * p
-    return input.mul_(kept * scale).add_(shift) if inplace else input * (kept * scale) + shift
+    return (wgtorch.alpha_dropout_ if inplace else wgtorch.alpha_dropout)(input, p, training)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """As `alpha_dropout`, for whole channels (dimension 1) of each sample."""
+    check_probability(p)
+    drop = wgtorch.feature_alpha_dropout_ if inplace else wgtorch.feature_alpha_dropout
+    return drop(input, p, training)
 
 
 # Linear maps and tables

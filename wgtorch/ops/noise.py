@@ -163,7 +163,7 @@ def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = Fa
     if not training:
         return input.leaky_relu((lower + upper) / 2)
     slopes = fresh(input, "_draw_uniform", None, generator) * (upper - lower) + lower
-    return input * (input.detach() > 0).where(slopes.new_full((), 1), slopes).to(input.dtype)
+    return input * slopes.where(input.detach() <= 0, 1.0).to(input.dtype)
 
 
 # Samples of distributions that tensors describe
