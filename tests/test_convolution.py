@@ -11,6 +11,10 @@ import pytest
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.autograd import grad as gradient
+from wgtorch.backend import backend
+from wgtorch.backends.webgpu.structured import Launcher
+from wgtorch.device import Device
+from wgtorch.ops import spreading
 
 TOLERANCE = 1e-6  # of float32, as a share of the norm
 HALF = {"float16": 2e-3, "bfloat16": 2e-2}
@@ -177,6 +181,24 @@ def test_transposed_is_the_gradient(device, rng):
         got.backward(wgtorch.tensor(seed, device=device))
         assert apart(a.grad, definition.forward(seed, weight)[:, :, :5, :4]) < TOLERANCE
         assert apart(w.grad, definition.backward(seed, weight, sums)[1]) < TOLERANCE
+
+
+@pytest.mark.parametrize("worth", [0, 1 << 60])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 3), (3, 1)])
+@pytest.mark.parametrize("kernel", [(3, 2), (1, 1), (4, 5)])
+def test_phase_by_phase(webgpu, rng, monkeypatch, worth, stride, kernel):
+    """Spreading in one pass and in a pass for each phase, with taps that meet nothing."""
+    monkeypatch.setattr(spreading, "WORTH_PASSES", {True: worth, False: worth})
+    home = backend(Device(webgpu))
+    monkeypatch.setattr(home, "structured", Launcher(home).structured)
+    for padding, groups in itertools.product([(0, 0), (1, 2)], [1, 2]):
+        x, w = normal(rng, 2, 4, 9, 8), normal(rng, 6, 4 // groups, *kernel)
+        definition = Shifted(stride, padding, (1, 1), groups)
+        seed = normal(rng, 2, 6, *definition.places(x, w))
+        a, b = (wgtorch.tensor(v, device=webgpu, requires_grad=True) for v in (x, w))
+        out = wgtorch.conv2d(a, b, stride=stride, padding=padding, groups=groups)
+        out.backward(wgtorch.tensor(seed, device=webgpu))
+        assert apart(a.grad, definition.backward(x, w, seed)[0]) < TOLERANCE
 
 
 def test_second_gradients(device, rng):

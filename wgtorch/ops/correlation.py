@@ -17,7 +17,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from wgtorch.dtype import DType, bool_
 from wgtorch.op import Maybe, Sizes, Structured, declare
 from wgtorch.ops.samples import normal
-from wgtorch.ops.windows import flat_taps, spread_plan, weight_plan, window_plan
+from wgtorch.ops.spreading import spread_plan
+from wgtorch.ops.windows import flat_taps, weight_plan, window_plan
 from wgtorch.storage import View
 
 

@@ -7,7 +7,7 @@ A convolution is a Product too; it only reads and stores through other functions
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, NamedTuple
 
@@ -84,6 +84,7 @@ class Result:
     addend: Addend | None = None
     places: tuple[str, ...] = ()  # WGSL that declares place_of and origin, where not dense
     pixels: tuple[tuple[str, float], ...] = ()  # fields of `launch` that these ask for
+    partial: bool = False  # whether the product is only some of the result
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -113,6 +114,8 @@ class Product:
 
     def passes(self, traits: Any) -> list[Pass]:
         kernel = choose(self, traits)
+        if self.result.partial:
+            kernel = replace(kernel, parts=1, k_part=max(1, self.k))
         if kernel.parts == 1 and (self.result.by_fours or self.result.dtype is float32):
             return [self.main(kernel, self.result, "result")]
         share = Result(float32, by_fours=self.n % 4 == 0)

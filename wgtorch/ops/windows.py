@@ -217,31 +217,6 @@ def by_points(facts: Facts, points: Layout, flat: Layout, bias: Layout | None) -
     return dense(facts, Side("weight", dtype, batch), Side("input", dtype, points), sum)
 
 
-def spread_plan(facts: Facts) -> list[Pass] | None:
-    """Sums given back to what the windows saw; of stride 1, windows do that too, turned around."""
-    input, weight, bias = facts.layouts
-    groups, dtype, out = facts.attrs["groups"], facts.out_dtypes[0], facts.out
-    if dtype not in FLOATS:
-        return None
-    if not out.numel:
-        return []
-    window = Window.of(weight.shape[2:], facts.attrs)
-    taps, rows = flat_taps(weight), weight.shape[1]
-    sums = weight.shape[0] // groups
-    steps = {"batch": sums * taps.strides[0], "step": taps.strides[1]}
-    steps |= {"far": taps.strides[0], "near": taps.strides[2]}
-    start, front, file = taps.offset, [], "conv_spread.wgsl"
-    if window.stride == (1, 1):
-        start, steps["near"] = start + (window.taps - 1) * steps["near"], -steps["near"]
-        window, file, front = window.turned, "conv_windows.wgsl", ["const TAPS_DOWN = true;"]
-    x = nested("weight", dtype, start, steps, window.taps)
-    y = images("input", dtype, input, groups, file, *front)
-    if not front:
-        rest = counted("stride_row", window.stride[0]) | counted("stride_col", window.stride[1])
-        y = replace(y, numbers=y.numbers | rest)
-    return convolved(facts, x, y, window, rows, sums * window.taps, biased(facts, bias, rows))
-
-
 def weight_plan(facts: Facts) -> list[Pass] | None:
     """For each tap, the sum over all places of what it saw times what came of it."""
     input, other = facts.layouts
