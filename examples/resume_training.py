@@ -36,6 +36,7 @@ class Training:
             nn.Linear(2, 32), nn.Tanh(), nn.Dropout(0.1), nn.Linear(32, 32), nn.Tanh(),
             nn.Linear(32, 2),
         ).to(device)  # fmt: skip
+        self.device = device
         self.optimizer = AdamW(self.model.parameters(), lr=0.02)
         self.schedule = CosineAnnealingLR(self.optimizer, STEPS)
 
@@ -55,7 +56,7 @@ class Training:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state_dict(),
-            "random": torch.get_rng_state(),
+            "random": torch.get_rng_state(self.device),
         }
         torch.save(checkpoint, path)
 
@@ -64,7 +65,7 @@ class Training:
         self.model.load_state_dict(checkpoint["model"])
         self.optimizer.load_state_dict(checkpoint["optimizer"])
         self.schedule.load_state_dict(checkpoint["schedule"])
-        torch.set_rng_state(checkpoint["random"])
+        torch.set_rng_state(checkpoint["random"], self.device)
 
 
 def main(given: list[str] | None = None) -> tuple[list[float], list[float]]:
