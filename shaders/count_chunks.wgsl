@@ -7,5 +7,5 @@ fn compute(c: u32) {
     let end = min((c + 1u) * launch.chunk, launch.size);
     var total = 0;
     for (var i = c * launch.chunk; i < end; i++) { total += select(0, 1, input_nth(i)); }
-    set_result(c, total);
+    set_counts(c, total);
 }

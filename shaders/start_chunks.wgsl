@@ -7,10 +7,10 @@
 fn compute(c: u32) {
     let end = min((c + 1u) * launch.chunk, launch.size);
     var start = 0;
-    if launch.top == 0u { start = result_words[launch.upper + c]; }
+    if launch.top == 0u { start = counts_words[launch.upper + c]; }
     for (var i = c * launch.chunk; i < end; i++) {
-        let many = result_words[launch.lower + i];
-        set_result(launch.lower + i, start);
+        let many = counts_words[launch.lower + i];
+        set_counts(launch.lower + i, start);
         start += many;
     }
 }

@@ -7,6 +7,6 @@
 fn compute(c: u32) {
     let end = min((c + 1u) * launch.chunk, launch.size);
     var total = 0;
-    for (var i = c * launch.chunk; i < end; i++) { total += result_words[launch.lower + i]; }
-    set_result(launch.upper + c, total);
+    for (var i = c * launch.chunk; i < end; i++) { total += counts_words[launch.lower + i]; }
+    set_counts(launch.upper + c, total);
 }

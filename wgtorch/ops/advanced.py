@@ -217,5 +217,5 @@ def index_put(input, indices, values, accumulate: bool = False):
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to"
             f" indexing result of shape {list(wanted)}"
         ) from None
-    write = route.merged._rows_added if accumulate else route.merged._index_put
+    write = route.merged._index_add if accumulate else route.merged._index_put
     return route.back(write(route.index, values, route.dim, "index_put"))

@@ -229,7 +229,7 @@ def index_select(input, dim: int, index: Index):
     Map,
     **taking("index", negative=True),
     vjp={
-        "input": lambda grad, input_shape, index, dim: grad.new_zeros(input_shape)._rows_added(
+        "input": lambda grad, input_shape, index, dim: grad.new_zeros(input_shape)._index_add(
             index, grad, dim, "index"
         )
     },

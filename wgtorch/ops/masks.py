@@ -27,8 +27,9 @@ def sections(numel: int) -> list[int]:
 
 def chunked(shader: str, count: int, numbers: tuple[int, ...], reads=(), places=()) -> Pass:
     groups = min(-(-count // GROUP), MAX_GROUPS)
+    writes = ("result",) if shader == "true_places.wgsl" else ("counts",)
     front = ("elementwise.wgsl",)
-    return Pass(shader, (groups, 1, 1), (count, *numbers), reads, front=front, places=places)
+    return Pass(shader, (groups, 1, 1), (count, *numbers), reads, writes, front, places=places)
 
 
 def count_plan(facts: Facts) -> list[Pass]:
@@ -49,8 +50,9 @@ def count_plan(facts: Facts) -> list[Pass]:
 
 @declare(
     Structured,
-    shape=lambda input: (sum(sections(int(np.prod(input)))),),
+    shape=lambda input: ((sum(sections(int(np.prod(input)))),),),
     dtype=lambda input: int32,
+    outputs=("counts",),
     plan=count_plan,
     promotes=False,
     torch="none",
@@ -59,7 +61,7 @@ def _true_counts(input: Condition):
     """How many elements are not zero (the last element), and on a GPU before that, for each chunk,
     where its share of their list starts.
     """
-    return np.asarray(np.count_nonzero(input))
+    return (np.asarray(np.count_nonzero(input)),)
 
 
 @declare(
@@ -90,7 +92,7 @@ def _true_places(input: Condition, starts: Other, total: int):
 @composite(samples=None)
 def _places(input):
     "Where the input, seen as one dimension, is not zero."
-    counts = input.detach()._true_counts()
+    (counts,) = input.detach()._true_counts()
     total = counts.select(0, -1).clone().item()
     return input.detach()._true_places(counts, int(total))
 

@@ -1,23 +1,120 @@
-"""Whole rows written by a vector of row numbers: index_add, index_copy, index_fill and kin."""
+"""Rows: whole slices written where a vector of numbers says (index_add, index_copy and kin).
+
+Rows of at least `WIDE` floats are added in the order of the index, so `index_add`, accumulating
+`index_put` and the gradients of `embedding`, `index_select` and `x[index]` are the same every time,
+and the cpu's. Narrower ones meet in atomics (see scattering.py).
+"""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from wgtorch.dtype import int64
-from wgtorch.layout import wrap_dim
-from wgtorch.op import composite
-from wgtorch.ops.indexing import INDEX_DTYPES, check_long
+from wgtorch.layout import Layout, without, wrap_dim
+from wgtorch.op import Facts, Index, Structured, composite, declare
+from wgtorch.ops.grouping import Meeting, grouped
+from wgtorch.ops.indexing import (
+    INDEX_DTYPES,
+    axes,
+    check_long,
+    rows,
+    spread_base,
+    spread_index,
+)
 from wgtorch.ops.samples import normal
+from wgtorch.ops.scattering import FROM_THE_END, SCATTERS, about, has_atomics, join, pushed
 from wgtorch.storage import View
 
+WIDE = 8
 
-@composite(samples=None)
-def _rows_added(input, index, source, dim: int, name: str):
+
+def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
+    """The reference."""
+    shape = input.shape
+    out = input if input.ndim else input[None]
+    size = out.shape[dim]
+    if source.size:
+        index = rows(name, index, size, dim, -size if name in FROM_THE_END else 0)
+        join(out, (slice(None),) * dim + (index,), source, how)
+    return out.reshape(shape)
+
+
+def rows_meeting(facts: Facts, how: str, layout: Layout, index: Layout) -> Meeting:
+    """Rows of all dimensions but `dim`, each with its own index."""
+    dim, source, rank = facts.attrs["dim"], facts.layouts[2], len(index.shape)
+    shape, strides = source.shape, source.strides
+    at = slice(dim, dim + rank)
+    beside = (*shape[:dim], *shape[dim + rank :]), (*strides[:dim], *strides[dim + rank :])
+    base = Layout.of(without(layout.shape, dim), without(layout.strides, dim), 0)
+    return Meeting(
+        index,
+        Layout.of(index.shape, (0,) * rank, 0),
+        1,
+        layout.shape[dim],
+        base,
+        layout.strides[dim],
+        Layout.of(*beside, source.offset),
+        Layout.of(shape[at], strides[at], 0),
+        *about(facts, how),
+    )
+
+
+def rows_plan(how: str):
+    def plan(facts: Facts):
+        layout, dim, index = axes(facts.out), facts.attrs["dim"], facts.layouts[1]
+        base, dtype = spread_base(layout, dim, index), facts.out_dtypes[0]
+        width = prod(without(layout.shape, dim))
+        in_order = how == "sum" and dtype.is_floating_point and width >= WIDE
+        if has_atomics(dtype, how) and not in_order:
+            return pushed(facts, how, base, spread_index(layout, dim, index))
+        return grouped(facts, rows_meeting(facts, how, layout, index))
+
+    return plan
+
+
+def rows_samples(rng):
+    yield (normal(rng, 4, 3), rng.permutation(4)[:2], normal(rng, 2, 3), 0, "index_put"), {}
+    yield (normal(rng, 5, 4).T, rng.permutation(5)[:3], normal(rng, 4, 3), 1, "index_put"), {}
+    index = rng.permutation(4).reshape(2, 2) - 4
+    yield (normal(rng, 2, 4, 3), index, normal(rng, 2, 2, 2, 3), 1, "index_put"), {}
+
+
+@declare(
+    Structured,
+    **SCATTERS,
+    plan=rows_plan("replace"),
+    vjp={
+        "input": lambda grad, index, source_shape, dim, name: grad._index_put(
+            index, grad.new_zeros(()).expand(source_shape), dim, name
+        ),
+        "source": lambda grad, index, dim: grad._index(index, dim),
+    },
+    samples=rows_samples,
+)
+def _index_put(input, index: Index, source, dim: int, name: str):
+    "`input` with what `x[:, index]` is, along `dim`, replaced by `source`."
+    return rows_put(input, index, source, dim, name, "replace")
+
+
+@declare(
+    Structured,
+    **SCATTERS,
+    plan=rows_plan("sum"),
+    vjp={
+        "input": lambda grad: grad,
+        "source": lambda grad, index, dim: grad._index(index, dim),
+    },
+    samples=rows_samples,
+)
+def _index_add(input, index: Index, source, dim: int, name: str):
     "`input` with `source` added to what `x[:, index]` is, along `dim`."
-    return input._index_add(index, source, dim, name)
+    return rows_put(input, index, source, dim, name, "sum")
+
+
+# What users call
 
 
 def samples(rng):
@@ -80,7 +177,7 @@ def index_add(input, dim: int, index, source, *, alpha: float = 1):
         source = source * alpha
     if not input.ndim:
         return input + source.reshape(())
-    return input._rows_added(vector(index), source, dim, "index_add")
+    return input._index_add(vector(index), source, dim, "index_add")
 
 
 def check_index_copy(input, dim: int, index, source) -> None:
@@ -200,5 +297,5 @@ def put(input, index, source, accumulate: bool = False):
         )
     flat, source = input.reshape((-1,)), source.reshape(index.layout.shape)
     if accumulate:
-        return flat._rows_added(index, source, 0, "put").reshape(input.layout.shape)
+        return flat._index_add(index, source, 0, "put").reshape(input.layout.shape)
     return flat._index_put(index, source, 0, "put").reshape(input.layout.shape)

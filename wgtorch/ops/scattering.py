@@ -1,11 +1,10 @@
 """Writing elements where index tensors say. On a GPU all of these are one shader, scatter.wgsl.
 
-The result begins as a copy of the input (or, in place, as the input itself); then each element of a source is joined with what is
-there. Where several elements meet in one place, integers come out the same every time. Sums of
-floats are added by atomics in an order nobody knows, so their last bits may differ from run to run;
-and of several elements that replace one, any may be the one that stays. `index_add` and the
-gradients of `embedding`, `index_select` and `x[index]` add whole rows in the order of the
-index: they are deterministic (see accumulation.py).
+The result begins as a copy of the input (or, in place, as the input itself); then each element of a
+source is joined with what is there. Where several elements meet in one place, integers come out the
+same every time. Floats are joined by atomics in an order nobody knows, so the last bits of sums may
+differ from run to run; and of several elements that replace one, any may be the one that stays.
+Whole rows of floats are added in order (rows.py).
 """
 
 from __future__ import annotations
@@ -14,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch.dtype import bool_, int64
+from wgtorch.dtype import DType, bool_, int64
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Facts, Index, Pass, Structured, composite, declare
+from wgtorch.ops.grouping import Meeting, grouped
 from wgtorch.ops.indexing import (
     INDEX_DTYPES,
     aligned_base,
     axes,
     beyond,
     rows,
-    spread_base,
-    spread_index,
 )  # fmt: skip
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
@@ -40,12 +38,15 @@ UFUNCS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.min
 FROM_THE_END = ("index", "index_put", "index_fill", "put")  # they take negative indices
 
 
-def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass] | None:
-    """The pass that writes a source; None where WGSL has no atomics for the dtype."""
-    dtype, merge = facts.out_dtypes[0], MERGES[how]
-    if dtype.itemsize == 8 and merge != REPLACE and (dtype is not int64 or merge != ADD):
-        return None
-    count = base.numel
+def has_atomics(dtype: DType, how: str) -> bool:
+    """Whether elements that meet can be joined without bringing them together first."""
+    merge = MERGES[how]
+    return dtype.itemsize < 8 or merge == REPLACE or (dtype is int64 and merge == ADD)
+
+
+def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass]:
+    """The pass that writes a source, each element as its thread comes to it."""
+    merge, count = MERGES[how], base.numel
     if not count:
         return []
     layout, source, dim = axes(facts.out), facts.layouts[2], facts.attrs["dim"]
@@ -62,6 +63,14 @@ def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass] | 
         complaint=beyond(name, dim, size),
     )
     return [step]
+
+
+def about(facts: Facts, how: str) -> tuple[int, int, str, str]:
+    """What a Meeting ends with."""
+    dim, name = facts.attrs["dim"], facts.attrs["name"]
+    size = axes(facts.out).shape[dim]
+    lowest = -size if name in FROM_THE_END else 0
+    return size, lowest, MERGES[how], beyond(name, dim, size)
 
 
 # With an index of as many dimensions as the input
@@ -91,9 +100,15 @@ def join(out: np.ndarray, places: tuple, source: np.ndarray, how: str) -> None:
 
 def scatter_plan(how: str | None = None):
     def plan(facts: Facts):
-        shape = axes(facts.layouts[1]).shape
-        base = aligned_base(axes(facts.out), facts.attrs["dim"], shape)
-        return pushed(facts, how or facts.attrs["how"], base, facts.layouts[1])
+        dim, index, source = facts.attrs["dim"], facts.layouts[1], facts.layouts[2]
+        out, joined = axes(facts.out), how or facts.attrs["how"]
+        base = aligned_base(out, dim, axes(index).shape)
+        if has_atomics(facts.out_dtypes[0], joined):
+            return pushed(facts, joined, base, index)
+        one = Layout.contiguous(())
+        meeting = Meeting(index, base, out.strides[dim], out.numel, one, 1, one, source,
+                          *about(facts, joined))  # fmt: skip
+        return grouped(facts, meeting)
 
     return plan
 
@@ -324,65 +339,3 @@ def neutral(how: str, dtype) -> Any:
         return how == "amin"
     limits = np.iinfo(dtype.np)
     return int(limits.min if how == "amax" else limits.max)
-
-
-# With an index that takes the place of one dimension
-
-
-def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
-    """The reference."""
-    shape = input.shape
-    out = input if input.ndim else input[None]
-    size = out.shape[dim]
-    if source.size:
-        index = rows(name, index, size, dim, -size if name in FROM_THE_END else 0)
-        join(out, (slice(None),) * dim + (index,), source, how)
-    return out.reshape(shape)
-
-
-def rows_plan(how: str):
-    def plan(facts: Facts):
-        layout, dim, index = axes(facts.out), facts.attrs["dim"], facts.layouts[1]
-        base = spread_base(layout, dim, index)
-        return pushed(facts, how, base, spread_index(layout, dim, index))
-
-    return plan
-
-
-def rows_samples(rng):
-    yield (normal(rng, 4, 3), rng.permutation(4)[:2], normal(rng, 2, 3), 0, "index_put"), {}
-    yield (normal(rng, 5, 4).T, rng.permutation(5)[:3], normal(rng, 4, 3), 1, "index_put"), {}
-    index = rng.permutation(4).reshape(2, 2) - 4
-    yield (normal(rng, 2, 4, 3), index, normal(rng, 2, 2, 2, 3), 1, "index_put"), {}
-
-
-@declare(
-    Structured,
-    **SCATTERS,
-    plan=rows_plan("replace"),
-    vjp={
-        "input": lambda grad, index, source_shape, dim, name: grad._index_put(
-            index, grad.new_zeros(()).expand(source_shape), dim, name
-        ),
-        "source": lambda grad, index, dim: grad._index(index, dim),
-    },
-    samples=rows_samples,
-)
-def _index_put(input, index: Index, source, dim: int, name: str):
-    "`input` with what `x[:, index]` is, along `dim`, replaced by `source`."
-    return rows_put(input, index, source, dim, name, "replace")
-
-
-@declare(
-    Structured,
-    **SCATTERS,
-    plan=rows_plan("sum"),
-    vjp={
-        "input": lambda grad: grad,
-        "source": lambda grad, index, dim: grad._index(index, dim),
-    },
-    samples=rows_samples,
-)
-def _index_add(input, index: Index, source, dim: int, name: str):
-    "`input` with `source` added to what `x[:, index]` is, along `dim`."
-    return rows_put(input, index, source, dim, name, "sum")

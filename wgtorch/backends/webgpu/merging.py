@@ -8,7 +8,15 @@ its word with neighbours, which a compare-and-exchange leaves as they are.
 from __future__ import annotations
 
 from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer
-from wgtorch.backends.webgpu.packing import decoded, element_type, encoded, per_word
+from wgtorch.backends.webgpu.packing import (
+    decoded,
+    element_type,
+    encoded,
+    one_writable,
+    per_word,
+    read_one,
+    write_one,
+)
 from wgtorch.backends.webgpu.spelling import spelled
 from wgtorch.dtype import DType, bool_, int64
 
@@ -65,6 +73,23 @@ def declare_merger(writer: Writer, name: str, dtype: DType, expression: str) -> 
     merged = encoded(dtype, f"merged({there}, value)")
     next_ = f"(old & ~({mask}u << shift)) | ({merged} << shift)"
     writer.declare(LOOP.format(before=before, word="word", next=next_, **facts))
+
+
+def declare_joiner(writer: Writer, name: str, dtype: DType, expression: str) -> None:
+    """`NAME_at(place)` and `set_NAME(place, value)`, for a kernel that has a place to itself, and
+    `merged(a, b)`.
+    """
+    dialect = writer.dialect
+    kind = dialect.type_of(dtype)
+    words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
+    there = read_one(dtype, words, "place")
+    if per_word(dtype) > 1:  # neighbours in a word belong to others
+        word = f"{words}[(place) / {per_word(dtype)}u]"
+        there = there.replace(word, f"atomicLoad(&{word})")
+    lines = "\n    ".join(write_one(dtype, words, "place", "value"))
+    writer.declare(f"fn {name}_at(place: u32) -> {kind} {{ return {there}; }}")
+    writer.declare(f"fn set_{name}(place: u32, value: {kind}) {{\n    {lines}\n}}")
+    declare_merged(writer, dtype, expression)
 
 
 def declare_merged(writer: Writer, dtype: DType, expression: str) -> None:

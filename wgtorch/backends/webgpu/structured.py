@@ -21,7 +21,7 @@ import numpy as np
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer, place_function
-from wgtorch.backends.webgpu.merging import declare_merger
+from wgtorch.backends.webgpu.merging import declare_joiner, declare_merger
 from wgtorch.backends.webgpu.packing import (
     Dialect, element_type, one_writable, quad_type, read_one, write_one, write_quad,
 )  # fmt: skip
@@ -275,7 +275,8 @@ def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) ->
             declare_map(writer, bound[-1][1])
         for name, dtype in bound[reads:] if not is_map else ():
             if step.merge:
-                declare_merger(writer, name, dtype, step.merge)
+                declare = declare_merger if f"merge_{name}(" in body else declare_joiner
+                declare(writer, name, dtype, step.merge)
             elif f"put_{name}(" in body:
                 declare_quad_writer(writer, name, dtype)
             else:
@@ -365,8 +366,10 @@ TYPED = re.compile(r"\b(\w+)_t(?=\()")
 
 def declare_typed(writer: Writer, body: str, dtype: DType) -> None:
     """`name_t(...)`: the library's function for a type; truth is a number there."""
-    suffix = "i32" if dtype.wgsl == "bool" else writer.dialect.suffix(dtype)
     for name in dict.fromkeys(TYPED.findall(body)):
+        suffix = writer.dialect.suffix(dtype)
+        if suffix == "bool" and f"{name}_bool" not in library.items():
+            suffix = "i32"
         head = library.items()[f"{name}_{suffix}"].split("{", 1)[0]
         params, result = re.fullmatch(r"fn \w+\((.*)\)(.*)", head.strip()).groups()  # type: ignore[union-attr]
         names = ", ".join(re.findall(r"(\w+):", params))
