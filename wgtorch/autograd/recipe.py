@@ -110,6 +110,7 @@ def spans_of(op: Op, sizes: tuple[int | None, ...] | None) -> dict[str, range]:
     return spans
 
 
+NO_ATTRS: dict[str, Any] = {}
 RECIPES = Table(lambda known: Recipe(*known))  # by op and mask, and sizes of lists if any
 
 
@@ -138,7 +139,13 @@ def remember(
         elif type(t) is tuple:
             return remember_lists(op, inputs, attrs, shape, dtype)
         bit += bit
-    recipe = RECIPES[op, mask]
+    return noted(RECIPES[op, mask], inputs, attrs, shape, dtype)
+
+
+def noted(
+    recipe: Recipe, inputs: tuple, attrs: dict[str, Any], shape: tuple[int, ...], dtype: Any
+) -> Recorded | None:
+    """A node by its recipe, with what the inputs have for it."""
     parents: list[Any] = []
     kept: list[Any] = []
     numbers: Any = None
@@ -205,6 +212,18 @@ def attach(node: Recorded | None, out: Any) -> None:
     out._wants, out.past = True, node
     if ANOMALY.enabled:
         remember_call(node, state.running)
+
+
+def record_simple(op: Op, inputs: tuple, mask: int, out: Any) -> None:
+    """`record` for an op without attributes, when it is known which inputs want a gradient."""
+    layout, dtype = out.layout, out.storage.value.dtype
+    node = noted(RECIPES[op, mask], inputs, NO_ATTRS, layout.shape, dtype)
+    if node is None or ANOMALY.enabled:
+        attach(node, out)
+        return
+    if node.recipe.results:
+        node.kept.append(keep(out, state.hooks, True))
+    out._wants, out.past = True, node
 
 
 def record(op: Op, inputs: tuple, attrs: dict[str, Any], out: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import record
+from wgtorch.autograd.recipe import record, record_simple
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.announce import announced
 from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, kind_of, number, unfit
@@ -100,7 +100,10 @@ def unary(op: Elementwise, tensor: type[Tensor]):
         result = value.device.backend.elementwise(typed[(value.dtype,)], (input,), NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
         if (input._wants or input.storage.writes) and state.recording:
-            record(op, (input,), NO_ATTRS, out)
+            if input.storage.writes:
+                record(op, (input,), NO_ATTRS, out)
+            else:
+                record_simple(op, (input,), 1, out)
         return out
 
     return call
@@ -121,7 +124,8 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
                     a, b = kind_of(x), kind_of(y)
                 layout = meet(layout, y.layout)
             known = typed[a, b]
-            wants = x._wants or y._wants or x.storage.writes or y.storage.writes
+            mask = (3 if x._wants else 2) if y._wants else x._wants
+            writes = x.storage.writes or y.storage.writes
         elif isinstance(x, View):
             if type(y) not in NUMBERS:
                 if not is_number(y):
@@ -129,7 +133,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
                 y = y.item()
             value, layout = x.storage.value, x.layout
             known = typed[value.dtype, type(y)]
-            wants = x._wants or x.storage.writes
+            mask, writes = x._wants, x.storage.writes
         elif isinstance(y, View):
             if type(x) not in NUMBERS:
                 if not is_number(x):
@@ -137,7 +141,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
                 x = x.item()
             value, layout = y.storage.value, y.layout
             known = typed[type(x), value.dtype]
-            wants = y._wants or y.storage.writes
+            mask, writes = 2 * y._wants, y.storage.writes
         else:
             return refuse(op, x)
         if not layout.is_plain:
@@ -146,8 +150,11 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         out = tensor(
             Storage(value.device.backend.elementwise(known, args, NO_ATTRS, layout)), layout
         )
-        if wants and state.recording:
-            record(op, args, NO_ATTRS, out)
+        if (mask or writes) and state.recording:
+            if writes:
+                record(op, args, NO_ATTRS, out)
+            else:
+                record_simple(op, args, mask, out)
         return out
 
     return call

@@ -74,9 +74,17 @@ class WebGPU:
         operands, size = [], 1
         for arg in args:
             if isinstance(arg, View):
-                arg = self._operand(arg, out)
-                if type(arg) is Promise:
-                    size += arg.size
+                value = arg.storage.value
+                waiting = value.promise
+                if arg.layout is not out or waiting is not None and waiting.layout is not out:
+                    arg = self._operand(arg, out)
+                elif waiting is not None:  # what `_operand` would answer, without the call
+                    arg = waiting
+                    size += waiting.size
+                else:
+                    load = value.load
+                    fits = load is not None and load.layout is out
+                    arg = load if fits else self._operand(arg, out)
             operands.append(arg)
         promise = Promise(typed, operands, attrs, out, None, size)
         value = Value(self.device, typed.dtype, out.numel, None, promise)
