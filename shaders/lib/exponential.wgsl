@@ -50,7 +50,7 @@ fn expm1_f32(x: f32) -> f32 {
         + r * (0.04166743 + r * (0.008366875 + r * 0.0013871863))));
     let half = pow2(i32(n) - 1);  // 2^128 itself would overflow
     let result = (half * p + (half - 0.5)) * 2.0;
-    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x33000000u);
+    return select(result, x, is_nan_f32(x) | (magnitude(x) < 0x33000000u));
 }
 
 // A positive number as 2^exponent * (1 + f), 0.7 < 1 + f < 1.42: (exponent, f); subnormals too.
@@ -112,34 +112,34 @@ fn log1p_f32(x: f32) -> f32 {
 fn logaddexp_f32(x: f32, y: f32) -> f32 {
     let high = maximum_f32(x, y);
     let gap = -abs(x - y);
-    return select(high + log1p_f32(exp_f32(gap)), high, is_inf_f32(x) && eq_f32(x, y));
+    return select(high + log1p_f32(exp_f32(gap)), high, is_inf_f32(x) & eq_f32(x, y));
 }
 
 fn logaddexp2_f32(x: f32, y: f32) -> f32 {
     let high = maximum_f32(x, y);
     let gap = -abs(x - y);
     let sum = high + log1p_f32(exp2_f32(gap)) * 1.442695;
-    return select(sum, high, is_inf_f32(x) && eq_f32(x, y));
+    return select(sum, high, is_inf_f32(x) & eq_f32(x, y));
 }
 
 fn xlogy_f32(x: f32, y: f32) -> f32 {
-    return select(x * log_f32(y), 0.0, magnitude(x) == 0u && !is_nan_f32(y));
+    return select(x * log_f32(y), 0.0, (magnitude(x) == 0u) & !is_nan_f32(y));
 }
 
 fn xlog1py_f32(x: f32, y: f32) -> f32 {
-    return select(x * log1p_f32(y), 0.0, magnitude(x) == 0u && !is_nan_f32(y));
+    return select(x * log1p_f32(y), 0.0, (magnitude(x) == 0u) & !is_nan_f32(y));
 }
 
 fn pow_f32(x: f32, y: f32) -> f32 {
     let result = pow_of_magnitude(magnitude(x), y);
     let size = magnitude(y);
-    let whole = size >= 0x4b800000u || trunc(y) == y;  // from 2^24 on all are even
-    let odd = whole && size < 0x4b800000u && (i32(select(0.0, y, size < 0x4b800000u)) & 1) != 0;
+    let whole = (size >= 0x4b800000u) | (trunc(y) == y);  // from 2^24 on all are even
+    let odd = whole & (size < 0x4b800000u) & ((i32(select(0.0, y, size < 0x4b800000u)) & 1) != 0);
     let negative = signbit_f32(x);
-    let signed = select(result, neg_f32(result), negative && odd);
-    let undefined = negative && !whole && magnitude(x) - 1u < 0x7f7fffffu;
-    let invalid = undefined || is_nan_f32(x) || is_nan_f32(y);
-    let one = size == 0u || bitcast<u32>(x) == 0x3f800000u;
+    let signed = select(result, neg_f32(result), negative & odd);
+    let undefined = negative & !whole & (magnitude(x) - 1u < 0x7f7fffffu);
+    let invalid = undefined | is_nan_f32(x) | is_nan_f32(y);
+    let one = (size == 0u) | (bitcast<u32>(x) == 0x3f800000u);
     return select(select(signed, float_of(0x7fc00000u), invalid), 1.0, one);
 }
 
@@ -154,7 +154,7 @@ fn pow_of_magnitude(bits: u32, y: f32) -> f32 {
     let n = round(clamp(product + rest, -160.0, 140.0));
     let value = scale_f32(exp2_near_zero(held_f32(product - n) + rest), i32(n));
     let grows = (bits > 0x3f800000u) != signbit_f32(y);
-    let far = abs(rough) > 160.0 || bits == 0u || bits >= 0x7f800000u || is_inf_f32(y);
+    let far = (abs(rough) > 160.0) | (bits == 0u) | (bits >= 0x7f800000u) | is_inf_f32(y);
     let limit = select(0.0, float_of(0x7f800000u), grows);
     return select(value, select(limit, 1.0, bits == 0x3f800000u), far);
 }
@@ -184,7 +184,7 @@ fn sinh_f32(x: f32) -> f32 {
     let half = exp_parts(min(a, 95.0), 0.0, -1);
     let far = copysign_f32(half - 0.25 / half, x);
     let result = select(far, near, a < 1.0);
-    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x39000000u);
+    return select(result, x, is_nan_f32(x) | (magnitude(x) < 0x39000000u));
 }
 
 fn cosh_f32(x: f32) -> f32 {
@@ -199,7 +199,7 @@ fn tanh_f32(x: f32) -> f32 {
         + square * (-0.053737063 + square * (0.020630904 + square * -0.0056963395))));
     let far = copysign_f32(1.0 - 2.0 / (exp_parts(min(2.0 * a, 40.0), 0.0, 0) + 1.0), x);
     let result = select(far, near, a < 0.625);
-    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x39000000u);
+    return select(result, x, is_nan_f32(x) | (magnitude(x) < 0x39000000u));
 }
 
 fn asinh_f32(x: f32) -> f32 {
@@ -257,7 +257,7 @@ fn mish_f32(x: f32) -> f32 {
     let e = exp_f32(min(x, 30.0));
     let n = e * (e + 2.0);
     let result = select(x * (n / (n + 2.0)), x_exp_x(x), x < -40.0);
-    return select(result, float_of(0x7fc00000u), is_neginf_f32(x) || is_nan_f32(x));
+    return select(result, float_of(0x7fc00000u), is_neginf_f32(x) | is_nan_f32(x));
 }
 
 fn logit_f32(x: f32) -> f32 {
@@ -265,6 +265,6 @@ fn logit_f32(x: f32) -> f32 {
     let held = held_f32(x);
     let near = log1p_f32((held - 0.5) * 2.0 / (1.0 - held));
     let far = log_f32(x / (1.0 - held));
-    let result = select(far, near, x > 0.25 && x < 0.75);
-    return select(float_of(0x7fc00000u), result, ge_f32(x, 0.0) && le_f32(x, 1.0));
+    let result = select(far, near, (x > 0.25) & (x < 0.75));
+    return select(float_of(0x7fc00000u), result, ge_f32(x, 0.0) & le_f32(x, 1.0));
 }

@@ -13,7 +13,7 @@ fn is_nan_f64(x: f64) -> bool { return magnitude_f64(x) > 0x7ff0000000000000li; 
 fn is_inf_f64(x: f64) -> bool { return magnitude_f64(x) == 0x7ff0000000000000li; }
 fn is_finite_f64(x: f64) -> bool { return magnitude_f64(x) < 0x7ff0000000000000li; }
 fn is_posinf_f64(x: f64) -> bool { return bits_f64(x) == 0x7ff0000000000000li; }
-fn is_neginf_f64(x: f64) -> bool { return is_inf_f64(x) && signbit_f64(x); }
+fn is_neginf_f64(x: f64) -> bool { return is_inf_f64(x) & signbit_f64(x); }
 fn signbit_f64(x: f64) -> bool { return bits_f64(x) < 0li; }
 fn to_bool_f64(x: f64) -> bool { return magnitude_f64(x) != 0li; }
 
@@ -22,28 +22,28 @@ fn order_f64(x: f64) -> i64 {
     return select(size, 0li - size, signbit_f64(x));
 }
 
-fn eq_f64(x: f64, y: f64) -> bool { return order_f64(x) == order_f64(y) && !is_nan_f64(x); }
+fn eq_f64(x: f64, y: f64) -> bool { return (order_f64(x) == order_f64(y)) & !is_nan_f64(x); }
 fn ne_f64(x: f64, y: f64) -> bool { return !eq_f64(x, y); }
 fn lt_f64(x: f64, y: f64) -> bool {
-    return order_f64(x) < order_f64(y) && !is_nan_f64(x) && !is_nan_f64(y);
+    return (order_f64(x) < order_f64(y)) & !is_nan_f64(x) & !is_nan_f64(y);
 }
 fn le_f64(x: f64, y: f64) -> bool {
-    return order_f64(x) <= order_f64(y) && !is_nan_f64(x) && !is_nan_f64(y);
+    return (order_f64(x) <= order_f64(y)) & !is_nan_f64(x) & !is_nan_f64(y);
 }
 fn gt_f64(x: f64, y: f64) -> bool { return lt_f64(y, x); }
 fn ge_f64(x: f64, y: f64) -> bool { return le_f64(y, x); }
 
 fn maximum_f64(x: f64, y: f64) -> f64 {
-    return select(x, y, (order_f64(y) > order_f64(x) || is_nan_f64(y)) && !is_nan_f64(x));
+    return select(x, y, ((order_f64(y) > order_f64(x)) | is_nan_f64(y)) & !is_nan_f64(x));
 }
 fn minimum_f64(x: f64, y: f64) -> f64 {
-    return select(x, y, (order_f64(y) < order_f64(x) || is_nan_f64(y)) && !is_nan_f64(x));
+    return select(x, y, ((order_f64(y) < order_f64(x)) | is_nan_f64(y)) & !is_nan_f64(x));
 }
 fn fmax_f64(x: f64, y: f64) -> f64 {
-    return select(x, y, (order_f64(y) > order_f64(x) || is_nan_f64(x)) && !is_nan_f64(y));
+    return select(x, y, ((order_f64(y) > order_f64(x)) | is_nan_f64(x)) & !is_nan_f64(y));
 }
 fn fmin_f64(x: f64, y: f64) -> f64 {
-    return select(x, y, (order_f64(y) < order_f64(x) || is_nan_f64(x)) && !is_nan_f64(y));
+    return select(x, y, ((order_f64(y) < order_f64(x)) | is_nan_f64(x)) & !is_nan_f64(y));
 }
 fn clamp_f64(x: f64, low: f64, high: f64) -> f64 {
     return minimum_f64(maximum_f64(x, low), high);
@@ -53,7 +53,7 @@ fn clamp_max_f64(x: f64, high: f64) -> f64 { return minimum_f64(x, high); }
 fn relu_f64(x: f64) -> f64 { return select(x, 0.0lf, lt_f64(x, 0.0lf)); }
 fn sign_f64(x: f64) -> f64 {
     let one = copysign_f64(1.0lf, x);
-    return select(0.0lf, one, to_bool_f64(x) && !is_nan_f64(x));
+    return select(0.0lf, one, to_bool_f64(x) & !is_nan_f64(x));
 }
 fn copysign_f64(x: f64, y: f64) -> f64 {
     let size = magnitude_f64(x);
@@ -101,13 +101,13 @@ fn double_bits(mantissa: i64, exponent: i32) -> i64 {
 
 fn floor_mod_f64(x: f64, y: f64) -> f64 {
     let rest = fmod_f64(x, y);
-    let other_side = to_bool_f64(rest) && signbit_f64(rest) != signbit_f64(y);
-    return select(rest, rest + y, other_side && !is_nan_f64(rest));
+    let other_side = to_bool_f64(rest) & (signbit_f64(rest) != signbit_f64(y));
+    return select(rest, rest + y, other_side & !is_nan_f64(rest));
 }
 
 fn floor_div_f64(x: f64, y: f64) -> f64 {
     let rest = fmod_f64(x, y);
-    let other_side = to_bool_f64(rest) && signbit_f64(rest) != signbit_f64(y);
+    let other_side = to_bool_f64(rest) & (signbit_f64(rest) != signbit_f64(y));
     let quotient = (x - rest) / y - select(0.0lf, 1.0lf, other_side);
     let whole = floor(quotient);
     let rounded = whole + select(0.0lf, 1.0lf, quotient - whole > 0.5lf);

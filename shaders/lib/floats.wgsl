@@ -23,35 +23,35 @@ fn order_f32(x: f32) -> i32 {
 }
 
 fn eq_f32(x: f32, y: f32) -> bool {
-    return order_f32(x) == order_f32(y) && !is_nan_f32(x);
+    return (order_f32(x) == order_f32(y)) & !is_nan_f32(x);
 }
 fn ne_f32(x: f32, y: f32) -> bool { return !eq_f32(x, y); }
 fn lt_f32(x: f32, y: f32) -> bool {
-    return order_f32(x) < order_f32(y) && !is_nan_f32(x) && !is_nan_f32(y);
+    return (order_f32(x) < order_f32(y)) & !is_nan_f32(x) & !is_nan_f32(y);
 }
 fn le_f32(x: f32, y: f32) -> bool {
-    return order_f32(x) <= order_f32(y) && !is_nan_f32(x) && !is_nan_f32(y);
+    return (order_f32(x) <= order_f32(y)) & !is_nan_f32(x) & !is_nan_f32(y);
 }
 fn gt_f32(x: f32, y: f32) -> bool { return lt_f32(y, x); }
 fn ge_f32(x: f32, y: f32) -> bool { return le_f32(y, x); }
 
 // NaN wins; of equal arguments (0 and -0) the first.
 fn maximum_f32(x: f32, y: f32) -> f32 {
-    let takes_y = (order_f32(y) > order_f32(x) || is_nan_f32(y)) && !is_nan_f32(x);
+    let takes_y = ((order_f32(y) > order_f32(x)) | is_nan_f32(y)) & !is_nan_f32(x);
     return select(x, y, takes_y);
 }
 fn minimum_f32(x: f32, y: f32) -> f32 {
-    let takes_y = (order_f32(y) < order_f32(x) || is_nan_f32(y)) && !is_nan_f32(x);
+    let takes_y = ((order_f32(y) < order_f32(x)) | is_nan_f32(y)) & !is_nan_f32(x);
     return select(x, y, takes_y);
 }
 
 // NaN loses.
 fn fmax_f32(x: f32, y: f32) -> f32 {
-    let takes_y = (order_f32(y) > order_f32(x) || is_nan_f32(x)) && !is_nan_f32(y);
+    let takes_y = ((order_f32(y) > order_f32(x)) | is_nan_f32(x)) & !is_nan_f32(y);
     return select(x, y, takes_y);
 }
 fn fmin_f32(x: f32, y: f32) -> f32 {
-    let takes_y = (order_f32(y) < order_f32(x) || is_nan_f32(x)) && !is_nan_f32(y);
+    let takes_y = ((order_f32(y) < order_f32(x)) | is_nan_f32(x)) & !is_nan_f32(y);
     return select(x, y, takes_y);
 }
 
@@ -85,7 +85,7 @@ fn nextafter_f32(x: f32, y: f32) -> f32 {
     let next = start + select(-1, 1, goal > start);
     let bits = select(bitcast<u32>(next), bitcast<u32>(-next) | 0x80000000u, next < 0);
     // leaving -1 subnormal upwards ends at -0
-    let signed = select(bits, 0x80000000u, next == 0 && signbit_f32(x));
+    let signed = select(bits, 0x80000000u, (next == 0) & signbit_f32(x));
     let moved = select(bitcast<f32>(signed), y, start == goal);
     return select(select(moved, y, is_nan_f32(y)), x, is_nan_f32(x));
 }
@@ -155,13 +155,13 @@ fn float_bits(mantissa: u32, exponent: u32) -> u32 {
 // Python's remainder: the sign of the divisor.
 fn floor_mod_f32(x: f32, y: f32) -> f32 {
     let rest = fmod_f32(x, y);
-    let other_side = magnitude(rest) != 0u && signbit_f32(rest) != signbit_f32(y);
-    return select(rest, rest + y, other_side && !is_nan_f32(rest));
+    let other_side = (magnitude(rest) != 0u) & (signbit_f32(rest) != signbit_f32(y));
+    return select(rest, rest + y, other_side & !is_nan_f32(rest));
 }
 
 fn floor_div_f32(x: f32, y: f32) -> f32 {
     let rest = fmod_f32(x, y);
-    let other_side = magnitude(rest) != 0u && signbit_f32(rest) != signbit_f32(y);
+    let other_side = (magnitude(rest) != 0u) & (signbit_f32(rest) != signbit_f32(y));
     let quotient = div_f32(x - rest, y) - select(0.0, 1.0, other_side);
     let whole = floor(quotient);
     let rounded = whole + select(0.0, 1.0, quotient - whole > 0.5);
@@ -190,10 +190,10 @@ fn div_f32(x: f32, y: f32) -> f32 {
     let e = exponent_of(x) - exponent_of(y);
     let size = bitcast<u32>(scale_f32(q + held_f32(rest * inverse), clamp(e, -252, 252)));
     let quotient = bitcast<f32>(size | ((bitcast<u32>(x) ^ bitcast<u32>(y)) & 0x80000000u));
-    let usual = is_number_bits(magnitude(x)) && is_number_bits(magnitude(y));
+    let usual = is_number_bits(magnitude(x)) & is_number_bits(magnitude(y));
     // of what is no number, or makes none, only the kind matters; subnormal results round there
     let other = select(kind_f32(x), x, usual) / select(kind_f32(y), y, usual);
-    return select(other, quotient, usual && size >= 0x800000u);
+    return select(other, quotient, usual & (size >= 0x800000u));
 }
 
 // Bits of a float of the same mantissa that is not subnormal.
@@ -211,8 +211,8 @@ fn hypot_f32(x: f32, y: f32) -> f32 {
     let more = max(magnitude(x), magnitude(y));
     let ratio = quotient_of_magnitudes(min(magnitude(x), magnitude(y)), more);
     let result = bitcast<f32>(more) * sqrt(1.0 + ratio * ratio);
-    let checked = select(result, float_of(0x7fc00000u), is_nan_f32(x) || is_nan_f32(y));
-    return select(checked, float_of(0x7f800000u), is_inf_f32(x) || is_inf_f32(y));
+    let checked = select(result, float_of(0x7fc00000u), is_nan_f32(x) | is_nan_f32(y));
+    return select(checked, float_of(0x7f800000u), is_inf_f32(x) | is_inf_f32(y));
 }
 
 // As x86: what does not fit, and NaN, becomes the smallest integer.

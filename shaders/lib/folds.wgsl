@@ -2,10 +2,10 @@
 
 // Whether b beats a. NaN beats all but NaN; nothing beats its equal.
 fn above_f32(a: f32, b: f32) -> bool {
-    return (order_f32(b) > order_f32(a) || is_nan_f32(b)) && !is_nan_f32(a);
+    return ((order_f32(b) > order_f32(a)) | is_nan_f32(b)) & !is_nan_f32(a);
 }
 fn below_f32(a: f32, b: f32) -> bool {
-    return (order_f32(b) < order_f32(a) || is_nan_f32(b)) && !is_nan_f32(a);
+    return ((order_f32(b) < order_f32(a)) | is_nan_f32(b)) & !is_nan_f32(a);
 }
 fn above_i32(a: i32, b: i32) -> bool { return b > a; }
 fn below_i32(a: i32, b: i32) -> bool { return b < a; }
@@ -13,8 +13,8 @@ fn above_i64(a: i64, b: i64) -> bool { return b > a; }
 fn below_i64(a: i64, b: i64) -> bool { return b < a; }
 fn above_i64e(a: vec2<u32>, b: vec2<u32>) -> bool { return i64_lt(a, b); }
 fn below_i64e(a: vec2<u32>, b: vec2<u32>) -> bool { return i64_lt(b, a); }
-fn above_f64(a: f64, b: f64) -> bool { return (gt_f64(b, a) || is_nan_f64(b)) && !is_nan_f64(a); }
-fn below_f64(a: f64, b: f64) -> bool { return (lt_f64(b, a) || is_nan_f64(b)) && !is_nan_f64(a); }
+fn above_f64(a: f64, b: f64) -> bool { return (gt_f64(b, a) | is_nan_f64(b)) & !is_nan_f64(a); }
+fn below_f64(a: f64, b: f64) -> bool { return (lt_f64(b, a) | is_nan_f64(b)) & !is_nan_f64(a); }
 
 fn nan_as_zero_f32(x: f32) -> f32 { return select(x, 0.0, is_nan_f32(x)); }
 

@@ -37,10 +37,10 @@ fn i64_or(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> { return x | y; }
 fn i64_xor(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> { return x ^ y; }
 fn i64_not(x: vec2<u32>) -> vec2<u32> { return ~x; }
 
-fn i64_eq(x: vec2<u32>, y: vec2<u32>) -> bool { return x.x == y.x && x.y == y.y; }
-fn i64_ne(x: vec2<u32>, y: vec2<u32>) -> bool { return x.x != y.x || x.y != y.y; }
+fn i64_eq(x: vec2<u32>, y: vec2<u32>) -> bool { return (x.x == y.x) & (x.y == y.y); }
+fn i64_ne(x: vec2<u32>, y: vec2<u32>) -> bool { return (x.x != y.x) | (x.y != y.y); }
 fn i64_lt(x: vec2<u32>, y: vec2<u32>) -> bool {
-    return bitcast<i32>(x.y) < bitcast<i32>(y.y) || (x.y == y.y && x.x < y.x);
+    return (bitcast<i32>(x.y) < bitcast<i32>(y.y)) | ((x.y == y.y) & (x.x < y.x));
 }
 fn i64_le(x: vec2<u32>, y: vec2<u32>) -> bool { return !i64_lt(y, x); }
 fn i64_gt(x: vec2<u32>, y: vec2<u32>) -> bool { return i64_lt(y, x); }
@@ -62,15 +62,17 @@ fn u64_shr(x: vec2<u32>, n: u32) -> vec2<u32> {
 
 // Counts that are negative or 64 and more shift everything out.
 fn i64_shl(x: vec2<u32>, n: vec2<u32>) -> vec2<u32> {
-    return select(vec2<u32>(0u), u64_shl(x, n.x & 63u), n.y == 0u && n.x < 64u);
+    return select(vec2<u32>(0u), u64_shl(x, n.x & 63u), (n.y == 0u) & (n.x < 64u));
 }
 fn i64_shr(x: vec2<u32>, n: vec2<u32>) -> vec2<u32> {
     let flip = vec2<u32>(bitcast<u32>(bitcast<i32>(x.y) >> 31u));
     let moved = u64_shr(x ^ flip, n.x & 63u) ^ flip;
-    return select(flip, moved, n.y == 0u && n.x < 64u);
+    return select(flip, moved, (n.y == 0u) & (n.x < 64u));
 }
 
-fn u64_less(x: vec2<u32>, y: vec2<u32>) -> bool { return x.y < y.y || (x.y == y.y && x.x < y.x); }
+fn u64_less(x: vec2<u32>, y: vec2<u32>) -> bool {
+    return (x.y < y.y) | ((x.y == y.y) & (x.x < y.x));
+}
 fn u64_leading_zeros(x: vec2<u32>) -> u32 {
     return select(countLeadingZeros(x.y), 32u + countLeadingZeros(x.x), x.y == 0u);
 }
@@ -108,12 +110,12 @@ fn trunc_div_i64e(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> { return i64_divide(x
 fn fmod_i64e(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> { return i64_divide(x, y).rest; }
 fn floor_div_i64e(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> {
     let answer = i64_divide(x, y);
-    let below = i64_to_bool(answer.rest) && i64_negative(answer.rest) != i64_negative(y);
+    let below = i64_to_bool(answer.rest) & (i64_negative(answer.rest) != i64_negative(y));
     return select(answer.quotient, i64_sub(answer.quotient, vec2<u32>(1u, 0u)), below);
 }
 fn floor_mod_i64e(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> {
     let rest = fmod_i64e(x, y);
-    let below = i64_to_bool(rest) && i64_negative(rest) != i64_negative(y);
+    let below = i64_to_bool(rest) & (i64_negative(rest) != i64_negative(y));
     return select(rest, i64_add(rest, y), below);
 }
 
@@ -188,7 +190,7 @@ fn i64_to_f32(x: vec2<u32>) -> f32 {
     let shift = min(u64_leading_zeros(size), 63u);
     let moved = u64_shl(size, shift);
     // 31 bits, as SwiftShader rounds u32 otherwise; what they do not show only breaks ties
-    let rest = (moved.y & 1u) != 0u || moved.x != 0u;
+    let rest = ((moved.y & 1u) != 0u) | (moved.x != 0u);
     let top = bitcast<i32>((moved.y >> 1u) | select(0u, 1u, rest));
     let value = f32(top) * pow2(33 - i32(shift));
     return select(value, -value, i64_negative(x));

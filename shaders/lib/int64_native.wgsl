@@ -36,25 +36,25 @@ fn is_posinf_i64(x: i64) -> bool { return false; }
 fn is_neginf_i64(x: i64) -> bool { return false; }
 fn is_finite_i64(x: i64) -> bool { return true; }
 
-fn divisor_i64(y: i64) -> i64 { return select(y, 1li, y == 0li || y == -1li); }
+fn divisor_i64(y: i64) -> i64 { return select(y, 1li, (y == 0li) | (y == -1li)); }
 fn trunc_div_i64(x: i64, y: i64) -> i64 {
     return select(select(x / divisor_i64(y), 0li - x, y == -1li), 0li, y == 0li);
 }
 fn fmod_i64(x: i64, y: i64) -> i64 { return x - (x / divisor_i64(y)) * divisor_i64(y); }
 fn floor_div_i64(x: i64, y: i64) -> i64 {
     let rest = fmod_i64(x, y);
-    return trunc_div_i64(x, y) - select(0li, 1li, rest != 0li && (rest < 0li) != (y < 0li));
+    return trunc_div_i64(x, y) - select(0li, 1li, (rest != 0li) & ((rest < 0li) != (y < 0li)));
 }
 fn floor_mod_i64(x: i64, y: i64) -> i64 {
     let rest = fmod_i64(x, y);
-    return rest + select(0li, y, rest != 0li && (rest < 0li) != (y < 0li));
+    return rest + select(0li, y, (rest != 0li) & ((rest < 0li) != (y < 0li)));
 }
 
 fn shl_i64(x: i64, n: i64) -> i64 {
-    return select(0li, x << (u32(n & 63li)), n >= 0li && n < 64li);
+    return select(0li, x << (u32(n & 63li)), (n >= 0li) & (n < 64li));
 }
 fn shr_i64(x: i64, n: i64) -> i64 {
-    return x >> select(63u, u32(n & 63li), n >= 0li && n < 64li);
+    return x >> select(63u, u32(n & 63li), (n >= 0li) & (n < 64li));
 }
 
 fn pow_i64(x: i64, y: i64) -> i64 {

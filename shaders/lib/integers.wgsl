@@ -35,7 +35,7 @@ fn is_neginf_i32(x: i32) -> bool { return false; }
 fn is_finite_i32(x: i32) -> bool { return true; }
 
 // What can be divided by: -1 is left to a negation, which wraps.
-fn divisor_i32(y: i32) -> i32 { return select(y, 1, y == 0 || y == -1); }
+fn divisor_i32(y: i32) -> i32 { return select(y, 1, (y == 0) | (y == -1)); }
 
 fn trunc_div_i32(x: i32, y: i32) -> i32 {
     return select(select(x / divisor_i32(y), 0 - x, y == -1), 0, y == 0);
@@ -47,12 +47,12 @@ fn fmod_i32(x: i32, y: i32) -> i32 {
 
 fn floor_div_i32(x: i32, y: i32) -> i32 {
     let rest = fmod_i32(x, y);
-    return trunc_div_i32(x, y) - select(0, 1, rest != 0 && (rest < 0) != (y < 0));
+    return trunc_div_i32(x, y) - select(0, 1, (rest != 0) & ((rest < 0) != (y < 0)));
 }
 
 fn floor_mod_i32(x: i32, y: i32) -> i32 {
     let rest = fmod_i32(x, y);
-    return rest + select(0, y, rest != 0 && (rest < 0) != (y < 0));
+    return rest + select(0, y, (rest != 0) & ((rest < 0) != (y < 0)));
 }
 
 fn shl_i32(x: i32, n: i32) -> i32 {

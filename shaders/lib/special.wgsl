@@ -113,9 +113,9 @@ fn ndtri_f32(p: f32) -> f32 {
     let held = held_f32(p);
     let q = min(held, 1.0 - held);
     let result = (2.828427 * (held - 0.5)) * erfinv_ratio(-log_f32(4.0 * q * (1.0 - q)));
-    let inside = select(float_of(0x7fc00000u), result, p > 0.0 && p < 1.0);
+    let inside = select(float_of(0x7fc00000u), result, (p > 0.0) & (p < 1.0));
     let end = copysign_f32(float_of(0x7f800000u), p - 0.5);
-    return select(inside, end, magnitude(p) == 0u || bitcast<u32>(p) == 0x3f800000u);
+    return select(inside, end, (magnitude(p) == 0u) | (bitcast<u32>(p) == 0x3f800000u));
 }
 
 // -x log(x)
@@ -154,7 +154,7 @@ fn lgamma_f32(x: f32) -> f32 {
     let reflected = log_f32(3.1415927 / (a * abs(sin_pi(a, 0u)))) - right;
     let left = select(reflected, right, magnitude(x) < 0x30000000u);
     let result = select(right, left, signbit_f32(x));
-    let pole = magnitude(x) == 0u || (signbit_f32(x) && trunc(x) == x) || is_inf_f32(x);
+    let pole = (magnitude(x) == 0u) | (signbit_f32(x) & (trunc(x) == x)) | is_inf_f32(x);
     return select(select(result, float_of(0x7f800000u), pole), x, is_nan_f32(x));
 }
 
@@ -180,8 +180,8 @@ fn digamma_f32(x: f32) -> f32 {
     let left = right + 1.0 / a + 3.1415927 * (sin_pi(a, 1u) / sin_pi(a, 0u));
     let side = select(right, left, signbit_f32(x));
     let result = select(side, -1.0 / x, magnitude(x) < 0x30000000u);
-    let undefined = signbit_f32(x) && (trunc(x) == x || is_inf_f32(x)) && magnitude(x) != 0u;
-    let checked = select(result, float_of(0x7fc00000u), undefined || is_nan_f32(x));
+    let undefined = signbit_f32(x) & ((trunc(x) == x) | is_inf_f32(x)) & (magnitude(x) != 0u);
+    let checked = select(result, float_of(0x7fc00000u), undefined | is_nan_f32(x));
     let zero = float_of(select(0xff800000u, 0x7f800000u, signbit_f32(x)));
     return select(checked, zero, magnitude(x) == 0u);
 }
@@ -202,9 +202,9 @@ fn zeta_f32(x: f32, q: f32) -> f32 {
     let fourth = (x + 5.0) * (x + 6.0) * z * -0.025;
     let tail = a / (x - 1.0) + 0.5 + first * (1.0 + second * (1.0 + third * (1.0 + fourth)));
     let result = sum + power * tail;
-    let pole = q <= 0.0 && trunc(q) == q;
-    let undefined = x < 1.0 || (q < 0.0 && trunc(x) != x) || is_nan_f32(x) || is_nan_f32(q);
-    let ended = select(result, float_of(0x7f800000u), pole || x == 1.0);
+    let pole = (q <= 0.0) & (trunc(q) == q);
+    let undefined = (x < 1.0) | ((q < 0.0) & (trunc(x) != x)) | is_nan_f32(x) | is_nan_f32(q);
+    let ended = select(result, float_of(0x7f800000u), pole | (x == 1.0));
     return select(ended, float_of(0x7fc00000u), undefined);
 }
 

@@ -139,7 +139,7 @@ fn atan_f32(x: f32) -> f32 {
     let a = abs(x);
     let angle = atan_near_zero(select(a, 1.0 / a, a > 1.0));
     let result = copysign_f32(select(angle, 1.5707964 - angle, a > 1.0), x);
-    return select(result, x, is_nan_f32(x) || magnitude(x) < 0x39000000u);
+    return select(result, x, is_nan_f32(x) | (magnitude(x) < 0x39000000u));
 }
 
 // The quotient of two floats given by their bits, the larger below; an adapter may only be able to
@@ -161,7 +161,7 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
     let angle = atan_near_zero(select(quotient, select(1.0, 0.0, more == 0u), both));
     let acute = select(angle, 1.5707964 - angle, ay > ax);
     let result = copysign_f32(select(acute, 3.1415927 - acute, signbit_f32(x)), y);
-    return select(result, float_of(0x7fc00000u), is_nan_f32(x) || is_nan_f32(y));
+    return select(result, float_of(0x7fc00000u), is_nan_f32(x) | is_nan_f32(y));
 }
 
 // sin(pi x) / (pi x)

@@ -225,7 +225,7 @@ def threshold(input, threshold: float, value: float):
 
 
 @elementwise(
-    "select(input, 0.0, ge(input, -lambd) && le(input, lambd))",
+    "select(input, 0.0, ge(input, -lambd) & le(input, lambd))",
     vjp={
         "input": lambda grad, input, lambd: grad.masked_fill(
             (input >= -lambd) & (input <= lambd), 0

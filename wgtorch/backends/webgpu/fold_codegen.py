@@ -91,8 +91,8 @@ def declare_state(writer: Writer, op: Reduction | Scan, compute: DType) -> None:
 
 
 BETTER = """fn combine(a: A, b: A) -> A {{
-    let even = !beats(b.value, a.value) && b.index {sooner} a.index;
-    if beats(a.value, b.value) || even {{ return b; }}
+    let even = !beats(b.value, a.value) & (b.index {sooner} a.index);
+    if beats(a.value, b.value) | even {{ return b; }}
     return a;
 }}"""
 
@@ -249,13 +249,13 @@ def drawn(writer: Writer, n: int, load: Load, walk: Walk) -> tuple[list[str], li
     seed, place = seed_of(writer), walk.places[walk.which[n]]
     lines = [f"let p{n} = {where(walk, n)};"]
     if place.mode == "quad":
-        lines += draw_quad(load, seed, n, f"p{n} / 4u")
+        lines += draw_quad(writer, load, seed, n, f"p{n} / 4u")
         return lines, [f"d{n}.{lane}" for lane in LANES]
     values = []
     for k in range(4 if walk.quads else 1):
         step = f" + {k}u * {neighbour(walk, n)}" if k else ""
         lines.append(f"let p{n}_{k} = p{n}{step};")
-        lines += draw_quad(load, seed, f"{n}_{k}", f"p{n}_{k} / 4u")
+        lines += draw_quad(writer, load, seed, f"{n}_{k}", f"p{n}_{k} / 4u")
         values.append(f"d{n}_{k}[p{n}_{k} % 4u]")
     return lines, values
 

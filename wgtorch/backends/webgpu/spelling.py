@@ -69,7 +69,7 @@ def _say(node: ast.expr) -> str:
         case ast.UnaryOp(op=op, operand=operand):
             return f"{EMULATED[type(op)]}({_say(operand)})"
         case ast.BoolOp(op=op, values=values):
-            word = " && " if isinstance(op, ast.And) else " || "
+            word = " & " if isinstance(op, ast.And) else " | "  # && would branch
             return "(" + word.join(_say(v) for v in values) + ")"
         case ast.Call(func=ast.Name(id=name), args=args):
             said = ", ".join(_say(a) for a in args)
