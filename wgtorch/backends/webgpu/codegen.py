@@ -91,7 +91,7 @@ def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[s
     """(statements, the four elements) of the quad `q`, whose first element is number `i`."""
     dtype, form, fours = load.dtype, load.form, load.fours
     if form == DRAWN:
-        drawn = draw_quad(load, seed_of(writer), index, "q")
+        drawn = draw_quad(writer, load, seed_of(writer), index, "q")
         return drawn, [f"d{index}.{lane}" for lane in LANES]
     single = element_type(dtype, writer.dialect)
     if form == PLAIN or fours == "quad":
@@ -123,16 +123,17 @@ def seed_of(writer: Writer) -> str:
     return ", ".join(f"vec2<u32>({writer.number()}, {writer.number()})" for _ in range(2))
 
 
-def draw_quad(load: Load, seed: str, index: int | str, quad: str) -> list[str]:
+def draw_quad(writer: Writer, load: Load, seed: str, index: int | str, quad: str) -> list[str]:
     """Statements that declare the four random numbers of a quad."""
     said = re.sub(r"\bwords\b", f"w{index}", load.kind[0].wgsl)
-    return [f"let w{index} = random_block({seed}, {quad});", f"let d{index} = {said};"]
+    block = "random_block_i64" if writer.dialect.int64 else "random_block"
+    return [f"let w{index} = {block}({seed}, {quad});", f"let d{index} = {said};"]
 
 
 def load_one(writer: Writer, index: int, load: Load) -> tuple[list[str], str]:
     """(statements, element `i`)."""
     if load.form == DRAWN:
-        return draw_quad(load, seed_of(writer), index, "i / 4u"), f"d{index}[i % 4u]"
+        return draw_quad(writer, load, seed_of(writer), index, "i / 4u"), f"d{index}[i % 4u]"
     name = writer.bind(element_type(load.dtype, writer.dialect), "read")
     place = "i"
     if load.form == OFFSET:
@@ -154,9 +155,7 @@ def lane_function(writer: Writer, program: Program, results: list) -> str:
     params = ", ".join(
         f"x{n}: {dialect.type_of(load.dtype)}" for n, load in enumerate(program.loads)
     )
-    body = [
-        f"let v{n} = {call(writer, program, step)};" for n, step in enumerate(program.steps)
-    ]
+    body = [f"let v{n} = {call(writer, program, step)};" for n, step in enumerate(program.steps)]
     names = [name_of(program, r) for r in results]
     kinds = [dialect.type_of(r.dtype) for r in results]
     if len(results) == 1:
