@@ -14,7 +14,7 @@ from wgtorch.autograd import grad as gradient
 from wgtorch.backend import backend
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.device import Device
-from wgtorch.ops import spreading
+from wgtorch.ops import spreading, windows
 
 TOLERANCE = 1e-6  # of float32, as a share of the norm
 HALF = {"float16": 2e-3, "bfloat16": 2e-2}
@@ -312,3 +312,14 @@ def test_transposed_errors(device):
         wgtorch.conv_transpose2d(ones(1, 3, 5, 5), ones(3, 4, 3, 3), output_padding=1)
     with pytest.raises(RuntimeError, match="Output size is too small"):
         wgtorch.conv_transpose2d(ones(1, 3, 2, 2), ones(3, 4, 1, 1), padding=2)
+
+
+def test_channels_of_their_own(webgpu, rng, monkeypatch):
+    """Depthwise, as adapters do it that do not run eight threads as one."""
+    monkeypatch.setattr(windows, "eight_as_one", lambda traits: False)
+    home = backend(Device(webgpu))
+    monkeypatch.setattr(home, "structured", Launcher(home).structured)
+    for dtype, stride in itertools.product(["float32", "float16"], [(1, 1), (2, 1)]):
+        check(
+            webgpu, rng, (2, 6, 7, 5), (6, 1, 3, 2), dtype, stride=stride, padding=(1, 1), groups=6
+        )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from wgtorch.dtype import DType, int64
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
-from wgtorch.ops.product import MAX_GROUPS, WARP_OF_EIGHT, Addend, Product, Result, launched
+from wgtorch.ops.product import MAX_GROUPS, Addend, Product, Result, eight_as_one, launched
 from wgtorch.ops.readers import FLOATS, Matrix, batch_axes, strided
 
 
@@ -59,8 +59,7 @@ def fours(m: int, n: int, swapped: bool) -> bool:
 def better_swapped(m: int, n: int, traits: Any) -> bool:
     """Whether to compute the transposed result: eight lanes want columns, vectors want rows."""
     if traits.is_software:
-        lanes = traits.subgroups and WARP_OF_EIGHT.search(traits.name)
-        return bool(lanes) and n < 32 and m > n
+        return eight_as_one(traits) and n < 32 and m > n
     return m == 1 and n > 1
 
 

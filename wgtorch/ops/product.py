@@ -179,7 +179,7 @@ def folded(tiles: int, z: int) -> tuple[int, int, int]:
 def choose(product: Product, traits: Any) -> Kernel:
     m, n, k = product.m, product.n, product.k
     if traits.is_software:
-        if traits.subgroups and WARP_OF_EIGHT.search(traits.name):
+        if eight_as_one(traits):
             return eight_lanes(product)
         return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
     if k == 0 or max(m, n) <= 8:
@@ -197,6 +197,11 @@ def choose(product: Product, traits: Any) -> Kernel:
     if best is None:
         return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
     return tiled(product, *best)
+
+
+def eight_as_one(traits: Any) -> bool:
+    """Whether the adapter runs eight neighbouring threads as one, and lets them talk."""
+    return traits.subgroups and WARP_OF_EIGHT.search(traits.name) is not None
 
 
 def tiled(product: Product, tile: Tile, parts: int) -> Kernel:

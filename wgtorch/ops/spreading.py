@@ -21,14 +21,16 @@ from wgtorch.ops.readers import FLOATS, Matrix, Reader, strided
 from wgtorch.ops.windows import (
     WORD,
     Window,
+    alone,
     biased,
+    by_element,
     convolved,
     counted,
     flat_taps,
     images,
     nested,
     two,
-)  # fmt: skip
+)
 
 WORTH_PASSES = {True: 1 << 20, False: 1 << 26}  # multiplications, on software and on hardware
 
@@ -70,6 +72,11 @@ def spread_plan(facts: Facts) -> list[Pass] | None:
     _, weight, bias = facts.layouts
     window = Window.of(weight.shape[2:], facts.attrs)
     work = facts.out.numel * (weight.shape[0] // facts.attrs["groups"]) * window.taps
+    if window.stride == (1, 1) and alone(facts):
+        down, across = two(weight.strides[2:], 0)
+        last = (window.kernel[0] - 1) * down + (window.kernel[1] - 1) * across
+        steps = (weight.offset + last, *weight.strides[:2], -down, -across)
+        return [by_element(facts, window.turned, steps)]
     worth = work >= WORTH_PASSES[facts.traits.is_software]
     if window.stride == (1, 1) and not worth:
         return gathered(facts, window, turned=True)

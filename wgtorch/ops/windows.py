@@ -16,7 +16,7 @@ from wgtorch.dtype import DType
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
 from wgtorch.ops.dense import Side, Sum, arithmetic, dense
-from wgtorch.ops.product import MAX_GROUPS, Addend, Product, Result, launched
+from wgtorch.ops.product import MAX_GROUPS, Addend, Product, Result, eight_as_one, launched
 from wgtorch.ops.readers import FLOATS, Matrix, Reader, along, functions, loader, strided
 
 WORD = 0xFFFFFFFF  # negative numbers travel as they wrap
@@ -170,8 +170,9 @@ def window_plan(facts: Facts) -> list[Pass] | None:
     if not out.numel:
         return []
     window = Window.of(weight.shape[2:], facts.attrs)
-    if dtype not in FLOATS:
-        return [by_element(facts, window)]
+    if dtype not in FLOATS or alone(facts):
+        steps = (weight.offset, *weight.strides[:2], *two(weight.strides[2:], 0))
+        return [by_element(facts, window, steps)]
     rows = out.shape[1] // groups
     k = weight.shape[1] * window.taps
     flat = weight.reshape((weight.shape[0], k))
@@ -239,8 +240,17 @@ def weight_plan(facts: Facts) -> list[Pass] | None:
     return Product(rows, cols, k, groups, 1, x, y, result, facts.out.numel).passes(facts.traits)
 
 
-def by_element(facts: Facts, window: Window) -> Pass:
-    """Integers, and float64 where there is one."""
+def alone(facts: Facts) -> bool:
+    """Whether each channel is a group of its own: too little for a product, unless eight threads
+    are as good as one."""
+    channels = facts.attrs["groups"]
+    own = channels == facts.out.shape[1] == facts.layouts[0].shape[1] > 1
+    return own and not eight_as_one(facts.traits)
+
+
+def by_element(facts: Facts, window: Window, weight_steps: tuple[int, ...]) -> Pass:
+    """Without a product; so are integers, and float64 where there is one. The weight starts at
+    the first of its steps, which are then those of its axes."""
     input, weight, bias = facts.layouts
     out, dtype = facts.out, facts.out_dtypes[0]
     channels = out.shape[1]
@@ -253,10 +263,10 @@ def by_element(facts: Facts, window: Window) -> Pass:
     numbers |= {"taps_down": window.kernel[0], "taps_across": window.kernel[1]}
     numbers |= axes("stride", window.stride) | axes("padding", window.padding)
     numbers |= axes("dilation", window.dilation)
-    for name, layout in (("x", input), ("y", weight)):
-        steps = (layout.offset, *layout.strides[:2], *two(layout.strides[2:], 0))
+    input_steps = (input.offset, *input.strides[:2], *two(input.strides[2:], 0))
+    for name, steps in (("x", input_steps), ("y", weight_steps)):
         parts = ("offset", "image", "channel", "row", "col")
-        numbers |= {f"{name}_{part}": step for part, step in zip(parts, steps, strict=True)}
+        numbers |= {f"{name}_{part}": step & WORD for part, step in zip(parts, steps, strict=True)}
     said = "value"
     if bias is not None:
         numbers |= {"z_offset": bias.offset, "z_step": bias.strides[0]}
