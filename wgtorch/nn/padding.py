@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wgtorch import Tensor, cat, full
+from wgtorch import Tensor, cat
 
 
 def pad(
@@ -22,14 +22,18 @@ def pad(
             "Padding length should be less than or equal to two times the input dimension but "
             f"got padding length {len(pad)} and input of dimension {input.ndim}"
         )
+    if mode == "constant":
+        return input.constant_pad_nd(tuple(pad), value or 0)
     if mode not in MARGINS:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     for place in range(0, len(pad), 2):
         dim, before, after = input.ndim - 1 - place // 2, pad[place], pad[place + 1]
         input = input.narrow(dim, max(-before, 0), cut(input, dim, before, after))
         before, after = max(before, 0), max(after, 0)
         if before or after:
-            left, right = MARGINS[mode](input, dim, before, after, value)
+            left, right = MARGINS[mode](input, dim, before, after)
             parts = [left] * (before > 0) + [input] + [right] * (after > 0)
             input = cat(parts, dim)
     return input
@@ -45,12 +49,7 @@ def cut(input: Tensor, dim: int, before: int, after: int) -> int:
     return left
 
 
-def constant_margins(input: Tensor, dim: int, before: int, after: int, value: Any) -> Any:
-    shapes = [[*input.shape[:dim], n, *input.shape[dim + 1 :]] for n in (before, after)]
-    return [full(shape, value or 0, dtype=input.dtype, device=input.device) for shape in shapes]
-
-
-def reflected_margins(input: Tensor, dim: int, before: int, after: int, value: Any) -> Any:
+def reflected_margins(input: Tensor, dim: int, before: int, after: int) -> Any:
     size = input.shape[dim]
     if max(before, after) >= size:
         raise RuntimeError(
@@ -61,7 +60,7 @@ def reflected_margins(input: Tensor, dim: int, before: int, after: int, value: A
     return left.flip(dim), right.flip(dim)
 
 
-def repeated_margins(input: Tensor, dim: int, before: int, after: int, value: Any) -> Any:
+def repeated_margins(input: Tensor, dim: int, before: int, after: int) -> Any:
     first, last = input.narrow(dim, 0, 1), input.narrow(dim, input.shape[dim] - 1, 1)
     shape = list(input.shape)
     return [
@@ -70,7 +69,7 @@ def repeated_margins(input: Tensor, dim: int, before: int, after: int, value: An
     ]
 
 
-def circular_margins(input: Tensor, dim: int, before: int, after: int, value: Any) -> Any:
+def circular_margins(input: Tensor, dim: int, before: int, after: int) -> Any:
     size = input.shape[dim]
     if max(before, after) > size:
         raise RuntimeError("Padding value causes wrapping around more than once.")
@@ -78,7 +77,6 @@ def circular_margins(input: Tensor, dim: int, before: int, after: int, value: An
 
 
 MARGINS = {
-    "constant": constant_margins,
     "reflect": reflected_margins,
     "replicate": repeated_margins,
     "circular": circular_margins,
