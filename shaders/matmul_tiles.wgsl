@@ -1,8 +1,8 @@
 // result[b] = x[b] @ y[b], one TILE_M x TILE_N block per workgroup, through workgroup memory.
 //
 // Each thread computes GROUPS_M x GROUPS_N blocks of 4 x 4, THREADS_M and THREADS_N of them apart.
-// Unless k is WHOLE tiles, what lies beyond it is read as zeros. AHEAD, a thread holds the next tiles
-// in registers while it works on these: that pays where reading is simple.
+// Unless k is WHOLE tiles, what lies beyond it is read as zeros. AHEAD, a thread holds the next
+// tiles in registers while it works on these: that pays where reading is simple.
 //
 // launch: m n k batches parts k_part tiles
 // expects: THREADS_M THREADS_N GROUPS_M GROUPS_N TILE_K (8 or 16) WHOLE AHEAD;

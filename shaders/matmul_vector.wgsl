@@ -31,7 +31,9 @@ fn main(
             var b: vec4f;
             if whole { b = y_quad(y_from, k); } else { b = y_edge(y_from, k); }
             if X_ALONG_K {
-                if whole { total += x_quad(x_from, k) * b; } else { total += x_edge(x_from, k) * b; }
+                var a: vec4f;
+                if whole { a = x_quad(x_from, k); } else { a = x_edge(x_from, k); }
+                total += a * b;
             } else {
                 total += x_edge(x_from, k) * b.x + x_edge(x_from, k + 1u) * b.y
                     + x_edge(x_from, k + 2u) * b.z + x_edge(x_from, k + 3u) * b.w;

@@ -36,11 +36,11 @@ WORTH_PASSES = {True: 1 << 20, False: 1 << 26}  # multiplications, on software a
 
 
 class Phase(NamedTuple):
-    """Along one axis: every `step`-th element from `first` on, `count` of them, and the taps that
-    meet those: every `step`-th from `tap` on, `taps` of them."""
+    """Along one axis, every `step`-th element from `first` on, `elements` of them, and the taps
+    that meet those: every `step`-th from `tap` on, `taps` of them."""
 
     first: int
-    count: int
+    elements: int
     step: int
     tap: int
     taps: int
@@ -126,7 +126,7 @@ def gathered(facts: Facts, window: Window, turned: bool) -> list[Pass]:
 
 def in_phase(facts: Facts, down: Phase, across: Phase) -> list[Pass]:
     """Two passes: the weight turned, and the product."""
-    if not all((down.count, down.taps, across.count, across.taps)):
+    if not all((down.elements, down.taps, across.elements, across.taps)):
         return []
     input, weight, bias = facts.layouts
     groups, dtype = facts.attrs["groups"], facts.out_dtypes[0]
@@ -186,7 +186,7 @@ def scattered(
     """The product whose columns are the pixels of a phase, stored `step` apart."""
     (rows, k), (down, across) = sizes, phase
     size = two(facts.out.shape[2:], 1)
-    pixels = (down.count, across.count)
+    pixels = (down.elements, across.elements)
     places: dict[str, float] = {
         "r_image": prod(size), "r_first": down.first * size[1] + across.first,
         "r_down": down.step * size[1], "r_across": across.step,

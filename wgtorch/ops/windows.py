@@ -171,8 +171,8 @@ def window_plan(facts: Facts) -> list[Pass] | None:
         return []
     window = Window.of(weight.shape[2:], facts.attrs)
     if dtype not in FLOATS or alone(facts):
-        steps = (weight.offset, *weight.strides[:2], *two(weight.strides[2:], 0))
-        return [by_element(facts, window, steps)]
+        start = (weight.offset, *weight.strides[:2], *two(weight.strides[2:], 0))
+        return [by_element(facts, window, start)]
     rows = out.shape[1] // groups
     k = weight.shape[1] * window.taps
     flat = weight.reshape((weight.shape[0], k))
