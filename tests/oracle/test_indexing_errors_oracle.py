@@ -23,7 +23,7 @@ x.scatter(0, i([[0, 0, 0, 0, 0]]), 1.0); x.scatter(0, i([[0, 0]]), torch.ones(1,
 x.scatter(0, i([[0.0]]), 1.0); x.scatter(0, i([[0]]), 1.0, reduce='mul'); x.scatter(0, i([[9]]), 1.)
 x.scatter_add(0, i([[0]]), 1.0); x.scatter_reduce(0, i([[0]]), torch.ones(1, 1), 'foo')
 x.index_add(0, i([[0]]), x[:1]); x.index_add(0, i([0]), x[:2]); x.index_add(0, i([0]), x[:1, :2])
-x.index_add(0, i([0]), x[:1].double()); x.index_add(0, i([-1]), x[:1]); 
+x.index_add(0, i([0]), x[:1].double()); x.index_add(0, i([-1]), x[:1]);
 x.index_add(0, i([0.]), x[:1])
 x.index_copy(0, i([[0]]), x[:1]); x.index_copy(0, i([0]), x[:2]); x.index_copy(0, i([0]), x[:1, :2])
 x.index_copy(0, i([0]), x[0]); x.index_copy(0, i([0]), x[:1].double())
