@@ -25,6 +25,7 @@ from wgtorch.ops import (
     normalization,
     pooling,
     pools,
+    ranking,
     reductions,
     rounding,
     rows,
@@ -32,9 +33,11 @@ from wgtorch.ops import (
     scattering,
     selection,
     softmax,
+    sorting,
     special,
     splitting,
     trigonometry,
+    updates,
     views,
 )  # fmt: skip
 
@@ -42,6 +45,6 @@ __all__ = [
     "activations", "advanced", "affine", "arithmetic", "comparison", "convolution", "correlation",
     "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing",
     "joining", "linalg", "logic", "masks", "moments", "movement", "noise", "normalization",
-    "pooling", "pools", "reductions", "rounding", "rows", "scans", "scattering", "selection",
-    "softmax", "special", "splitting", "trigonometry", "views",
+    "pooling", "pools", "ranking", "reductions", "rounding", "rows", "scans", "scattering",
+    "selection", "softmax", "sorting", "special", "splitting", "trigonometry", "updates", "views",
 ]  # fmt: skip

@@ -60,7 +60,8 @@ def entered(writer: Writer, fold: Fold, way: Walk, count: int) -> list[str]:
 def declare_begin(writer: Writer, way: Walk, carries: bool) -> None:
     """What stands before a split: S, one state or those of four rows."""
     four = way.quads == "across"
-    writer.declare("alias S = A;" if not four else f"struct S {{ {', '.join(f'{c}: A' for c in FOUR)} }}")
+    members = ", ".join(f"{c}: A" for c in FOUR)
+    writer.declare(f"struct S {{ {members} }}" if four else "alias S = A;")
     values = ["nothing()"] * (4 if four else 1)
     if carries:
         name = writer.bind("A", "read", "parts")

@@ -286,7 +286,7 @@ def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) ->
     for name, layout in step.places:
         declare_place(writer, name, layout)
     if bound:
-        declare_typed(writer, body, bound[0][1])
+        declare_typed(writer, "\n".join((body, *step.front)), bound[0][1])
     if REPORT in body:
         flag = writer.bind("atomic<u32>", "read_write", "range_flags")
         writer.fields["slot"] = "u32"
