@@ -135,6 +135,7 @@ class Elementwise(Op):
     # ("any bool": of a bool among others)
     inplace: bool = True
     casts: bool = False  # whether its door also converts to a dtype that is asked for
+    repeats: bool = False  # whether the result is a number, rounded, at every index
 
     def compute_dtype(self, *kinds: DType | ZeroDim | type) -> DType:
         """From the operands' kinds; a Python number is given as its type."""

@@ -275,7 +275,7 @@ def copy(input):
     return np.copy(input)
 
 
-@elementwise("value", method=False, inplace=False)
+@elementwise("value", method=False, inplace=False, repeats=True)
 def fill(value):
     "The same number everywhere"
     return np.asarray(value)

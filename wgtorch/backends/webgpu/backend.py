@@ -77,7 +77,8 @@ class WebGPU:
                 value = arg.storage.value
                 waiting = value.promise
                 if arg.layout is not out or waiting is not None and waiting.layout is not out:
-                    arg = self._operand(arg, out)
+                    number = None if waiting is None else waiting.number
+                    arg = self._operand(arg, out) if number is None else number
                 elif waiting is not None:  # what `_operand` would answer, without the call
                     arg = waiting
                     size += waiting.size

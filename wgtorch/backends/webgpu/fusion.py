@@ -80,6 +80,13 @@ class Promise:
         """Made of numbers alone: cheaper to make again than to read."""
         return not any(isinstance(arg, Promise | Load) for arg in self.args)
 
+    @property
+    def number(self) -> Any:
+        """What every element is, where that is one number; then it may be read in any layout."""
+        if not self.typed.op.repeats or not self.is_constant:
+            return None
+        return self.dtype.np.type(self.args[0]).item()
+
     def keep(self, load: Load) -> None:
         """It is stored now; its operands may go."""
         self.filled, self.args, self.size = load, (), 0

@@ -74,7 +74,7 @@ class Fetch:
     """The promise of a value that comes back: its memory is taken when it is first read."""
 
     __slots__ = ("download",)
-    layout, is_constant = None, False  # no expression, so nothing can join it
+    layout, number, is_constant = None, None, False  # no expression, so nothing can join it
 
     def __init__(self, download: Download):
         self.download = download
