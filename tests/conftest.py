@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+import wgtorch
 from wgtorch.backends.webgpu import adapter
 
 REQUIRED = os.environ.get("WGTORCH_REQUIRE_WEBGPU") == "1"
@@ -19,6 +20,12 @@ def pytest_report_header() -> str:
         return "webgpu: no adapter"
     _, why = adapter.chosen()
     return f"webgpu: {adapter.order()[0].traits.summary}, {why}"
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Every test draws the same random numbers, whichever ran before it."""
+    wgtorch.manual_seed(0)
 
 
 @pytest.fixture
