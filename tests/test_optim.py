@@ -66,6 +66,28 @@ def test_adam_by_hand(kind, amsgrad, device):
     np.testing.assert_allclose(got, x, rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [SGD, AdamW])
+def test_a_step_can_itself_be_differentiated(kind, device):
+    start, grad = leaf([1.0, -2.0], device), leaf([0.5, 3.0], device)
+
+    def after(x, g):
+        p = x.clone()
+        if p.requires_grad:
+            p.retain_grad()
+        p.grad = g
+        optimizer = kind([p], lr=0.1, weight_decay=0.5, differentiable=True)
+        optimizer.step()
+        return p
+
+    (after(start, grad) * wt.tensor([1.0, 10.0], device=device)).sum().backward()
+    x, g, eps = start.detach(), grad.detach(), 1e-2
+    moved = after(x + eps, g) - after(x - eps, g)
+    numeric = (moved / (2 * eps)).cpu().numpy() * [1, 10]
+    np.testing.assert_allclose(start.grad.cpu().numpy(), numeric, rtol=1e-3)
+    wanted = [-0.1, -1.0] if kind is SGD else [0.0, 0.0]  # Adam's first step is a sign
+    np.testing.assert_allclose(grad.grad.cpu().numpy(), wanted, atol=1e-3)
+
+
 def test_parameters_without_gradient_stay():
     p, q = leaf([1.0]), leaf([1.0])
     p.grad = wt.ones(1)

@@ -38,6 +38,7 @@ from wgtorch.ops import (
     splitting,
     trigonometry,
     updates,
+    updates,
     views,
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.op import elementwise
+from wgtorch.ops.arguments import floats_only
 from wgtorch.ops.samples import normal
 
 
@@ -18,8 +19,9 @@ from wgtorch.ops.samples import normal
         ((normal(rng, 3, 5), normal(rng, 3, 5)), {"keep": 0.9, "take": 0.1}),
         ((normal(rng, 4), normal(rng, 4)), {"keep": 1.0, "take": -0.5}),
     ],
+    refuses=floats_only("update"),
 )
-def _mixed(input, other, *, keep: float = 1, take: float = 1):
+def _mixed(input, other, keep: float = 1, take: float = 1):
     "keep * input + take * other: momentum, or a plain step"
     kind = input.dtype.type
     return kind(keep) * input + kind(take) * other
@@ -32,8 +34,9 @@ def _mixed(input, other, *, keep: float = 1, take: float = 1):
         "other": lambda grad, other, take: grad * (other * (2 * take)),
     },
     samples=lambda rng: [((normal(rng, 3, 5), normal(rng, 3, 5)), {"keep": 0.9, "take": 0.1})],
+    refuses=floats_only("update"),
 )
-def _mixed_square(input, other, *, keep: float = 1, take: float = 1):
+def _mixed_square(input, other, keep: float = 1, take: float = 1):
     "keep * input + take * other squared: a running second moment"
     kind = input.dtype.type
     return kind(keep) * input + kind(take) * other * other
@@ -54,8 +57,9 @@ def _mixed_square(input, other, *, keep: float = 1, take: float = 1):
             {"keep": 0.99, "size": 0.5, "eps": 1e-3},
         )
     ],
+    refuses=floats_only("update"),
 )
-def _adam_step(input, mean, square, *, keep: float = 1, size: float = 1, eps: float = 0):
+def _adam_step(input, mean, square, keep: float = 1, size: float = 1, eps: float = 0):
     "keep * input - size * mean / (sqrt(square) + eps)"
     kind = input.dtype.type
     return kind(keep) * input - kind(size) * mean / (np.sqrt(square) + kind(eps))

@@ -69,13 +69,14 @@ class Adam(Optimizer):
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         if group["maximize"]:
             grad = -grad
+        keep = 1.0
         if weight_decay and group["decoupled_weight_decay"]:
-            param.mul_(1 - lr * weight_decay)
+            keep = 1 - lr * weight_decay
         elif weight_decay:
-            grad = grad.add(param, alpha=weight_decay)
+            grad = grad._mixed(param, 1.0, weight_decay)
         mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        mean._mixed_(grad, beta1, 1 - beta1)
+        square._mixed_square_(grad, beta2, 1 - beta2)
         if group["amsgrad"]:
             largest = state["max_exp_avg_sq"]
             square = largest.copy_(largest.maximum(square))
@@ -83,4 +84,4 @@ class Adam(Optimizer):
         # to where it is a number and not one more op
         unbias = (1 - beta2 ** state["step"]) ** 0.5
         size = lr * unbias / (1 - beta1 ** state["step"])
-        param.addcdiv_(mean, square.sqrt().add_(group["eps"] * unbias), value=-size)
+        param._adam_step_(mean, square, keep, size, group["eps"] * unbias)

@@ -58,13 +58,13 @@ class SGD(Optimizer):
             grad = -grad
         weight_decay = number(group["weight_decay"])
         if weight_decay:
-            grad = grad.add(param, alpha=weight_decay)
+            grad = grad._mixed(param, 1.0, weight_decay)
         momentum = group["momentum"]
         if momentum:
             sum_ = state.get("momentum_buffer")
             if sum_ is None:
                 sum_ = state["momentum_buffer"] = grad.detach().clone()
             else:
-                sum_.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-            grad = grad.add(sum_, alpha=momentum) if group["nesterov"] else sum_
-        param.add_(grad, alpha=-number(group["lr"]))
+                sum_._mixed_(grad, momentum, 1 - group["dampening"])
+            grad = grad._mixed(sum_, 1.0, momentum) if group["nesterov"] else sum_
+        param._mixed_(grad, 1.0, -number(group["lr"]))
