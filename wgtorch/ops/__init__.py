@@ -38,7 +38,6 @@ from wgtorch.ops import (
     splitting,
     trigonometry,
     updates,
-    updates,
     views,
 )  # fmt: skip
 
