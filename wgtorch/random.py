@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from wgtorch import generator as sources
-from wgtorch import philox
 from wgtorch.autograd.checkpoint import DRAWS
 from wgtorch.backend import backend
-from wgtorch.create import made, place, tensor, wanting
+from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, bfloat16, bool_, float16, float64, get_default_dtype, int64, uint8
 from wgtorch.layout import Layout
-from wgtorch.op import REGISTRY
+from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
 from wgtorch.storage import Storage, View
 from wgtorch.tensor import Tensor, shape_of
@@ -116,6 +115,9 @@ def fork_rng(devices: Any = None, enabled: bool = True, **names: Any) -> Iterato
 # Drawing
 
 
+OPS = {name: op for name, op in REGISTRY.items() if isinstance(op, Draw)}
+
+
 def drawn(kind: str, shape: tuple[int, ...], device: Device, generator: Any = None) -> Tensor:
     """Numbers of an op that draws: `_draw_uniform`, `_draw_normal` ..."""
     if generator is not None and not isinstance(generator, sources.Source):
@@ -124,7 +126,7 @@ def drawn(kind: str, shape: tuple[int, ...], device: Device, generator: Any = No
         )
     layout = Layout.contiguous(shape)
     seed, offset = sources.of(device, generator).take(layout.numel)
-    return Tensor(Storage(backend(device).draw(REGISTRY[kind], seed, offset, layout)), layout)
+    return Tensor(Storage(backend(device).draw(OPS[kind], seed, offset, layout)), layout)
 
 
 GRAINS = {float16: 2.0**11, bfloat16: 2.0**8}  # so many numbers from 0 to 1, none rounded to 1
@@ -264,9 +266,8 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
     if not dtype.is_floating_point and n and n - 1 > bounds(dtype)[1]:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     target = where(device, out)
-    seed, offset = sources.of(target, generator).take(n)
-    order = np.argsort(philox.words(seed, offset, n).view(np.int32), kind="stable")
-    return finished(made(order, dtype, target, False), out, requires_grad, "randperm")
+    order = drawn("_draw_words", (n,), target, generator).argsort(stable=True)  # type: ignore[attr-defined]
+    return finished(order.to(dtype), out, requires_grad, "randperm")
 
 
 def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: DType | None = None,

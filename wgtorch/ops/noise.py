@@ -9,9 +9,9 @@ import numpy as np
 
 from wgtorch import generator as generators
 from wgtorch import philox
-from wgtorch.dtype import DType, float32, int32, int64
-from wgtorch.op import Condition, Draw, Map, composite, declare, elementwise
-from wgtorch.ops.samples import bools, normal, positive
+from wgtorch.dtype import float32, int32
+from wgtorch.op import Condition, Draw, composite, declare, elementwise
+from wgtorch.ops.samples import bools, normal
 
 
 @declare(Draw, wgsl="uniform4(words)", dtype=float32)
@@ -200,35 +200,8 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     sums = weights.cumsum(-1)
     total = sums._slice(-1, input.shape[-1] - 1, input.shape[-1], 1)
     noise = fresh(input, "_draw_uniform", (*input.shape[:-1], num_samples), generator)
-    return (noise * total).minimum(total * (1 - 2.0**-23))._pick(sums)
-
-
-def pick_shape(input: tuple[int, ...], sums: tuple[int, ...]) -> tuple[int, ...]:
-    return input
-
-
-def pick_dtype(input: DType, sums: DType) -> DType:
-    return int64
-
-
-@declare(
-    Map,
-    shader="random_pick.wgsl",
-    shape=pick_shape,
-    dtype=pick_dtype,
-    numbers=lambda facts: (facts.layouts[1].shape[-1], max(1, facts.out.shape[-1])),
-    places=lambda facts: dict(zip(("input", "sums"), facts.layouts, strict=True)),
-    samples=lambda rng: [
-        ((positive(rng, 3, 4), np.cumsum(positive(rng, 3, 9), 1)), {}),
-        ((positive(rng, 5), np.cumsum(positive(rng, 3))), {}),
-    ],
-    torch="none",
-)
-def _pick(input, sums):
-    "The place of the first of a row of growing sums that exceeds each input; the last if none."
-    rows = zip(sums.reshape(-1, sums.shape[-1]), input.reshape(-1, input.shape[-1]), strict=True)
-    found = [np.searchsorted(row, numbers, side="right") for row, numbers in rows]
-    return np.minimum(np.array(found).reshape(input.shape), sums.shape[-1] - 1)
+    below = (noise * total).minimum(total * (1 - 2.0**-23))  # the total itself is beyond the row
+    return sums.searchsorted(below, right=True)
 
 
 def check_weights(input, num_samples: int, replacement: bool) -> None:
