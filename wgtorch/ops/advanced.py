@@ -86,11 +86,6 @@ class Route:
         self.index = index.expand(common)
         self.merged = input.flatten(self.dim, self.dim + len(given) - 1)
 
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        shape = self.merged.layout.shape
-        return (*shape[: self.dim], *self.index.layout.shape, *shape[self.dim + 1 :])
-
     def back(self, result: Any) -> Any:
         result = result.reshape(self.permuted)
         if self.order is None:
@@ -153,6 +148,14 @@ def together(indices: list[Any]) -> tuple[int, ...]:
         ) from None
 
 
+def lone_index(input: Any, indices: Sequence[Any]) -> int | None:
+    """Where the only index is, if it is one of integers: it leads straight to one dimension."""
+    given = [d for d, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or given[0] >= input.ndim:
+        return None
+    return given[0] if indices[given[0]].dtype in (int64, int32) else None
+
+
 def lone_mask(input: Any, indices: Sequence[Any]) -> int | None:
     """Where the only index is, if it is a mask that fits."""
     given = [d for d, index in enumerate(indices) if index is not None]
@@ -166,6 +169,9 @@ def lone_mask(input: Any, indices: Sequence[Any]) -> int | None:
 @composite(samples=None)
 def _index_by(input, indices):
     "What `input[indices]` is; an index is a tensor, or None where all of a dimension is meant."
+    place = lone_index(input, indices)
+    if place is not None:
+        return input._index(indices[place], place)
     place = lone_mask(input, indices)
     if place is not None:
         mask = indices[place]
@@ -208,14 +214,24 @@ def index_put(input, indices, values, accumulate: bool = False):
         mask = mask.reshape((*mask.shape, *(1,) * (input.ndim - place - mask.ndim)))
         value = values.reshape(()) if number is None else number
         return input.masked_fill(mask.to(bool_), value)
+    place = lone_index(input, indices)
+    if place is not None:
+        return put_at(input, indices[place], values, place, accumulate)
     route = Route(input, indices)
-    wanted = route.result_shape
-    try:
-        values = values.expand(wanted)
-    except RuntimeError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to"
-            f" indexing result of shape {list(wanted)}"
-        ) from None
-    write = route.merged._index_add if accumulate else route.merged._index_put
-    return route.back(write(route.index, values, route.dim, "index_put"))
+    return route.back(put_at(route.merged, route.index, values, route.dim, accumulate))
+
+
+def put_at(input: Any, index: Any, values: Any, dim: int, accumulate: bool) -> Any:
+    """One index into one dimension."""
+    shape = input.layout.shape
+    wanted = (*shape[:dim], *index.layout.shape, *shape[dim + 1 :])
+    if values.layout.shape != wanted:
+        try:
+            values = values.expand(wanted)
+        except RuntimeError:
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to"
+                f" indexing result of shape {list(wanted)}"
+            ) from None
+    write = input._index_add if accumulate else input._index_put
+    return write(index, values, dim, "index_put")

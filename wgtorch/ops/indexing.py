@@ -26,11 +26,14 @@ def beyond(op: str, dim: int, size: int) -> str:
 
 def rows(op: str, index: np.ndarray, size: int, dim: int, lowest: int = 0) -> np.ndarray:
     """The index counted from the front, or the complaint: what every reference here uses."""
-    wrong = (index < lowest) | (index >= size)
-    if wrong.any():
-        text = beyond(op, dim, size).format(index=int(index[wrong][0]))
+    if not index.size:
+        return index
+    least = index.min()
+    if least < lowest or index.max() >= size:
+        wrong = index[(index < lowest) | (index >= size)]
+        text = beyond(op, dim, size).format(index=int(wrong[0]))
         raise OutOfRangeError(text.removeprefix("index(): ").removeprefix("index_put(): "))
-    return np.where(index < 0, index + size, index) if lowest else index
+    return np.where(index < 0, index + size, index) if least < 0 else index
 
 
 def axes(layout: Layout) -> Layout:
