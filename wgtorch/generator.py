@@ -6,7 +6,7 @@ a source of its own (`of(device)`), and all of them start from one seed.
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Any
 
 from wgtorch import philox
@@ -35,7 +35,7 @@ class Source:
 
     def seed(self) -> int:
         """Starts anew from a seed that nobody can guess; returns it."""
-        self.manual_seed(secrets.randbits(64))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self.start
 
     def initial_seed(self) -> int:
