@@ -45,11 +45,13 @@ def getitem(x: Any, index: Any) -> Any:
         return at(x, 0, index, 0)
     if type(index) is slice and x.layout.shape:
         return cut(x, 0, index)
+    if isinstance(index, View) and x.layout.shape and index.layout.shape:
+        value = index.storage.value
+        if value.dtype is int64 and value.device is x.storage.value.device:
+            return DOORS["_index"](x, index, 0)
     view, gathered = located(x, index)
     if gathered is None:
         return view if view is not x else DOORS["permute"](x, tuple(range(len(x.layout.shape))))
-    if len(gathered) == 1 and gathered[0].storage.value.dtype is int64:
-        return DOORS["_index"](view, gathered[0], 0)
     return DOORS["_index_by"](view, gathered)
 
 

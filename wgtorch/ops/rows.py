@@ -168,7 +168,8 @@ def vector(index: Any) -> Any:
 def index_add(input, dim: int, index, source, *, alpha: float = 1):
     """`input` with `alpha` times each slice of `source` along `dim` added where `index` says.
 
-    `index` is a vector (int32 or int64), and may name a slice several times.
+    `index` is a vector (int32 or int64), and may name a slice several times: slices of at least 8
+    elements are added in its order, the same every time.
     """
     dim = wrap_dim(dim, input.ndim)
     check_index_add(input, dim, index, source)

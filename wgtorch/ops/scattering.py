@@ -283,7 +283,10 @@ def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None 
 
 @composite(inplace=True, takes_over=True, samples=scatter_form())
 def scatter_add(input, dim: int, index, src):
-    "`input` with the elements of `src` added where `index` says along `dim`."
+    """`input` with the elements of `src` added where `index` says along `dim`.
+
+    On webgpu, sums of floats are added in any order: their last bits may differ from run to run.
+    """
     if not isinstance(src, View):
         raise TypeError(
             f"scatter_add(): argument 'src' (position 3) must be Tensor, not {type(src).__name__}"
