@@ -10,7 +10,7 @@ import numpy as np
 
 from wgtorch.dtype import bool_, int32, int64
 from wgtorch.layout import broadcast
-from wgtorch.op import Condition, Facts, Other, Pass, Structured, composite, declare
+from wgtorch.op import Condition, Facts, Index, Map, Other, Pass, Structured, composite, declare
 from wgtorch.ops.samples import bools, normal
 
 GROUP, MAX_GROUPS = 256, 65535
@@ -103,16 +103,46 @@ def nonzero_samples(rng):
     yield (normal(rng, 300) * bools(rng, 300),), {}
 
 
+@declare(
+    Map,
+    shader="columns.wgsl",
+    shape=lambda input, shape: (*input, len(shape)),
+    dtype=lambda input, shape: int64,
+    numbers=lambda facts: (
+        len(facts.attrs["shape"]),
+        *[max(n, 1) for n in reversed(facts.attrs["shape"])],
+        *[1] * (MOST_DIMS - len(facts.attrs["shape"])),
+    ),
+    places=lambda facts: {"input": facts.layouts[0]},
+    promotes=False,
+    samples=lambda rng: [
+        ((rng.integers(0, 60, 7), (3, 4, 5)), {}),
+        ((rng.integers(0, 6, 5), (2, 3)), {}),
+    ],
+    torch="none",
+)
+def _columns(input: Index, shape: tuple):
+    "An index for each dimension of `shape`, side by side, from places counted row by row."
+    if not input.size:
+        return np.zeros((0, len(shape)), np.int64)
+    return np.stack(np.unravel_index(input, shape), 1)
+
+
+MOST_DIMS = 8  # that a mask on a GPU may have
+
+
+def beside(places, shape: tuple[int, ...]):
+    """A row of indices for each place."""
+    if len(shape) == 1:
+        return places.unsqueeze(1)
+    if len(shape) > MOST_DIMS and not places.is_cpu:
+        raise RuntimeError(f"nonzero: {len(shape)} dimensions; on a GPU there may be {MOST_DIMS}")
+    return places._columns(shape)
+
+
 def columns(places, shape: tuple[int, ...]) -> list:
     """An index for each dimension, from places counted row by row."""
-    if len(shape) == 1:
-        return [places]
-    narrow, inside, found = places.to(int32), 1, []
-    for size in [max(n, 1) for n in reversed(shape)]:
-        column = narrow if inside == 1 else narrow.floor_divide(inside)
-        found.append(column.remainder(size).to(int64))
-        inside *= size
-    return found[::-1]
+    return list(beside(places, shape).unbind(1)) if len(shape) > 1 else [places]
 
 
 @composite(samples=nonzero_samples)
@@ -128,8 +158,7 @@ def nonzero(input, *, as_tuple: bool = False):
     places = input._places()
     if not input.ndim:
         return places.new_zeros((places.layout.numel, 0))
-    found = columns(places, input.layout.shape)
-    return found[0]._stack(found, 1) if len(found) > 1 else places.unsqueeze(1)
+    return beside(places, input.layout.shape)
 
 
 @composite(samples=nonzero_samples)
