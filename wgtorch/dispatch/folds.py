@@ -27,16 +27,17 @@ def reduction(op: Reduction, tensor: type[Tensor]):
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
     arrange = op.arrange or (lambda args, given: (args, given))
 
-    def settle(input: Tensor, args: tuple, given: dict[str, Any]) -> tuple[Fold, DType | None]:
+    def settle(input: Tensor, args: tuple, given: dict[str, Any]) -> tuple[Fold, Any, Any]:
+        """(the fold, the dtype to cast to before it, and after it)."""
         named = {NUMPY_NAMES.get(name, name): value for name, value in given.items()}
         args, named = arrange(args, named)
         attrs = bind((input, *args), named)[1]
-        layout, dtype, cast = input.layout, input.dtype, attrs.pop("dtype", None)
-        if cast is dtype:
-            cast = None
-        elif cast is not None:
-            layout, dtype = meet(layout), cast
-        return settled(op, layout, dtype, attrs), cast
+        layout, dtype, asked = input.layout, input.dtype, attrs.pop("dtype", None)
+        before = None if asked is dtype else asked
+        if before is not None:
+            layout, dtype = meet(layout), before
+        fold = settled(op, layout, dtype, attrs)
+        return fold, before, None if asked is fold.dtypes[0] else asked
 
     def call(input, *args, **given):
         if not isinstance(input, View):
@@ -46,11 +47,11 @@ def reduction(op: Reduction, tensor: type[Tensor]):
         if op.arrange:
             key += tuple([type(a) for a in args])  # var(True) is not var(1)
         try:
-            fold, cast = known[key]
+            fold, cast, last = known[key]
         except KeyError:
             if len(known) >= KEPT:
                 known.clear()
-            fold, cast = known[key] = settle(input, args, given)
+            fold, cast, last = known[key] = settle(input, args, given)
         except TypeError:  # dims in a list
             again, named = listed(args), {name: listed(value) for name, value in given.items()}
             if again == args and named == given:
@@ -72,7 +73,7 @@ def reduction(op: Reduction, tensor: type[Tensor]):
         out = tensor(Storage(result), fold.out)
         if node is not None:
             attach(node, out)
-        return out
+        return out if last is None else out.to(last)
 
     return call
 

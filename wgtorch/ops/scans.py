@@ -82,21 +82,64 @@ def _cumsum(input, dim: int, reverse: bool = False):
 )
 def cumsum(input, dim: int, *, dtype: object = None):
     "Sum of the elements up to each along dim. Integers are added as int64."
-    return (input if dtype is None else input.to(dtype))._cumsum(dim)
+    return input._cumsum(dim) if dtype is None else input.to(dtype)._cumsum(dim).to(dtype)
 
 
 # Products
 
 
+def next_to(x, dim: int, forward: bool):
+    """Each element's neighbour: the one before it, or the one behind; 0 at the end."""
+    size = x.shape[dim]
+    kept = x._slice(dim, 0, size - 1) if forward else x._slice(dim, 1, size)
+    begin = 1 if forward else 0
+    return x.new_zeros(tuple(x.shape)).slice_scatter(kept, dim, begin, begin + size - 1)
+
+
+def of_shift(grad, scale, dim, reverse):
+    return next_to(scale, dim, reverse)._recurrence(grad, dim, not reverse)
+
+
+@declare(
+    Scan,
+    shape=lambda scale, shift, dim, reverse=False: same(scale, dim),
+    state="Affine",
+    enter="affine(scale, shift)",
+    combine="after(a, b)",
+    identity="no_affine()",
+    leave="a.shift",
+    vjp={
+        "scale": lambda grad, scale, result, dim, reverse: (
+            of_shift(grad, scale, dim, reverse) * next_to(result, dim, not reverse)
+        ),
+        "shift": of_shift,
+    },
+    samples=lambda rng: [
+        ((normal(rng, *x.shape), x), attrs) for (x,), attrs in both_ways(normal)(rng) if x.size < 99
+    ],
+)
+def _recurrence(scale, shift, dim: int, reverse: bool = False):
+    "h, each scale times the h before it plus shift; the first is shift."
+    if not shift.ndim:
+        return shift.copy()
+    steps = range(shift.shape[dim])
+    rows, out = np.moveaxis(shift, dim, 0), np.empty_like(shift)
+    scales, into = np.moveaxis(scale, dim, 0), np.moveaxis(out, dim, 0)
+    h = np.zeros(rows.shape[1:], shift.dtype)
+    for n in reversed(steps) if reverse else steps:
+        h = scales[n] * h + rows[n]
+        into[n] = h
+    return out
+
+
 def of_product(grad, input, result, dim):
-    """By the product without each element: with the first zero left out where there is one."""
-    zeros = input == 0
-    count = zeros.cumsum(dim)
-    first = zeros & (count == 1)
-    before = (grad * result)._cumsum(dim, True) / input.masked_fill(zeros, 1)
-    without = input.masked_fill(first, 1)._cumprod(dim)
-    at_zero = (grad * without).masked_fill(count == 0, 0)._cumsum(dim, True)
-    return before.masked_fill(count > 0, 0) + at_zero.masked_fill(~first, 0)
+    """The product before each element, times what stands on it: right beside zeros."""
+    if not input.ndim:
+        return grad
+    before = next_to(result, dim, True)
+    first = before.new_ones((1,)).expand(tuple(before._slice(dim, 0, 1).shape))
+    before = before.slice_scatter(first, dim, 0, 1)
+    return before * next_to(input, dim, False)._recurrence(grad, dim, True)
 
 
 @declare(
@@ -123,7 +166,7 @@ def _cumprod(input, dim: int):
 )
 def cumprod(input, dim: int, *, dtype: object = None):
     "Product of the elements up to each along dim. Integers are multiplied as int64."
-    return (input if dtype is None else input.to(dtype))._cumprod(dim)
+    return input._cumprod(dim) if dtype is None else input.to(dtype)._cumprod(dim).to(dtype)
 
 
 # Extremes
@@ -148,10 +191,6 @@ def best_so_far(input: np.ndarray, dim: int, ufunc: Any):
     return values, np.maximum.accumulate(np.where(here, steps, 0), dim)
 
 
-def ties(rng, *shape):
-    return integers(rng, *shape).astype(np.float32)
-
-
 @declare(
     Scan,
     shape=twice,
@@ -161,7 +200,7 @@ def ties(rng, *shape):
     result=("same", "index"),
     outputs=("values", "indices"),
     vjp={"input": scattered},
-    samples=lambda rng: [*scanned(apart)(rng), ((ties(rng, 4, 9),), {"dim": 1})],
+    samples=lambda rng: [*scanned(apart)(rng), ((integers(rng, 4, 9),), {"dim": 1})],
 )
 def cummax(input, dim: int):
     "(largest of the elements up to each along dim, where it is); the latest of equals."
@@ -177,7 +216,7 @@ def cummax(input, dim: int):
     result=("same", "index"),
     outputs=("values", "indices"),
     vjp={"input": scattered},
-    samples=lambda rng: [*scanned(apart)(rng), ((ties(rng, 4, 9),), {"dim": 1})],
+    samples=lambda rng: [*scanned(apart)(rng), ((integers(rng, 4, 9),), {"dim": 1})],
 )
 def cummin(input, dim: int):
     "(smallest of the elements up to each along dim, where it is); the latest of equals."
