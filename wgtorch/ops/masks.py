@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.dtype import bool_, int32, int64
-from wgtorch.layout import broadcast
+from wgtorch.layout import broadcast, row_major
 from wgtorch.op import Condition, Facts, Index, Map, Other, Pass, Structured, composite, declare
 from wgtorch.ops.samples import bools, normal
 
@@ -103,16 +103,17 @@ def nonzero_samples(rng):
     yield (normal(rng, 300) * bools(rng, 300),), {}
 
 
+def column_numbers(shape: tuple[int, ...]) -> tuple[int, ...]:
+    sizes, rest = [max(n, 1) for n in shape], [1] * (MOST_DIMS - len(shape))
+    return (len(shape), *sizes, *rest, *row_major(sizes), *rest)
+
+
 @declare(
     Map,
     shader="columns.wgsl",
     shape=lambda input, shape: (*input, len(shape)),
     dtype=lambda input, shape: int64,
-    numbers=lambda facts: (
-        len(facts.attrs["shape"]),
-        *[max(n, 1) for n in reversed(facts.attrs["shape"])],
-        *[1] * (MOST_DIMS - len(facts.attrs["shape"])),
-    ),
+    numbers=lambda facts: column_numbers(facts.attrs["shape"]),
     places=lambda facts: {"input": facts.layouts[0]},
     promotes=False,
     samples=lambda rng: [
