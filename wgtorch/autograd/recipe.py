@@ -214,10 +214,12 @@ def attach(node: Recorded | None, out: Any) -> None:
         remember_call(node, state.running)
 
 
-def record_simple(op: Op, inputs: tuple, mask: int, out: Any) -> None:
-    """`record` for an op without attributes, when it is known which inputs want a gradient."""
+def record_simple(
+    op: Op, inputs: tuple, mask: int, out: Any, attrs: dict[str, Any] = NO_ATTRS
+) -> None:
+    """`record`, when it is known which inputs want a gradient and none was written."""
     layout, dtype = out.layout, out.storage.value.dtype
-    node = noted(RECIPES[op, mask], inputs, NO_ATTRS, layout.shape, dtype)
+    node = noted(RECIPES[op, mask], inputs, attrs, layout.shape, dtype)
     if node is None or ANOMALY.enabled:
         attach(node, out)
         return

@@ -13,7 +13,17 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import record, record_simple
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.announce import announced
-from wgtorch.dispatch.binder import NUMBERS, apart, binder, is_number, kind_of, number, unfit
+from wgtorch.dispatch.binder import (
+    MISSING,
+    NUMBERS,
+    apart,
+    binder,
+    is_number,
+    kind_of,
+    listed,
+    number,
+    unfit,
+)  # fmt: skip
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
@@ -50,7 +60,7 @@ def gated(op: Op, door: Callable) -> Callable:
 
 def keyed(op: Op, door: Callable) -> Callable:
     """Doors of one or two operands call them `input` and `other`; this one knows their names."""
-    if not is_simple(op) or op.inputs in (("input",), ("input", "other")):
+    if op.gate or not is_simple(op) or op.inputs in (("input",), ("input", "other")):
         return door
     bind = binder(op)
 
@@ -162,30 +172,76 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
 
 def elementwise(op: Elementwise, tensor: type[Tensor]):
     """Any number of operands, and attributes."""
-    bind, typed = binder(op), op.typed
+    bind, typed, count = binder(op), op.typed, len(op.inputs)
+    names, defaults = tuple(op.attrs), tuple(op.attrs.values())
+    straight = tuple(op.parameters)[:count] == op.inputs and not op.defaults
+    least = count + sum(d is MISSING for d in defaults)
 
     def call(*args, **given):
-        args, attrs = bind(args, given)
-        args = tuple([a if isinstance(a, View) else number(op, a) for a in args])
-        tensors = [a for a in args if isinstance(a, View)]
-        if not tensors:
+        if given or not straight or not least <= len(args) <= count + len(names):
+            args, attrs = bind(args, given)
+        elif names:
+            attrs = dict(zip(names, args[count:] + defaults[len(args) - count :], strict=True))
+            args = args[:count]
+        else:
+            attrs = NO_ATTRS
+        layout = device = None
+        alike, mask, bit, writes, kinds = True, 0, 1, 0, []
+        for a in args:
+            if isinstance(a, View):
+                storage = a.storage
+                value = storage.value
+                if layout is None:
+                    layout, device = a.layout, value.device
+                elif a.layout is not layout or value.device is not device:
+                    alike = False
+                kinds.append(value.dtype)
+                mask += bit * a._wants  # type: ignore[attr-defined]
+                writes = writes or storage.writes
+            elif type(a) in NUMBERS:
+                kinds.append(type(a))
+            else:
+                args = [b if isinstance(b, View) else number(op, b) for b in args]
+                return call(**dict(zip(op.inputs, args, strict=True)), **attrs)
+            bit += bit
+        if layout is None:
             unfit(op, args[0])
-        device = tensors[0].storage.value.device
-        if any([t.storage.value.device is not device for t in tensors]):
-            args = together(op, args)
-            tensors = [a for a in args if isinstance(a, View)]
-            device = tensors[0].storage.value.device
-        for name, value in attrs.items():
-            if type(value) not in NUMBERS:
-                raise TypeError(f"{op.name}(): {name} must be a number, not {value!r}")
-        layout = meet(*[t.layout for t in tensors])
-        known = typed[tuple([kind_of(a) for a in args])]
+        if not alike:
+            args, kinds, layout, device = brought_together(op, args)
+        elif not layout.is_plain:
+            layout = meet(layout)
+        if attrs and not NUMBERS.issuperset(map(type, attrs.values())):
+            attrs = numbers(op, attrs)
+        known = typed[tuple(kinds)]
         out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
-        if state.recording and any([t._wants or t.storage.writes for t in tensors]):
-            record(op, args, attrs, out)
+        if (mask or writes) and state.recording:
+            if writes:
+                record(op, args, attrs, out)
+            else:
+                record_simple(op, args, mask, out, attrs)
         return out
 
     return call
+
+
+def brought_together(op: Elementwise, args: tuple) -> tuple:
+    """Operands of several layouts: on one device, with their kinds and where the result goes."""
+    tensors = [a for a in args if isinstance(a, View)]
+    device = tensors[0].storage.value.device
+    if any([t.storage.value.device is not device for t in tensors]):
+        args = together(op, args)
+        tensors = [a for a in args if isinstance(a, View)]
+        device = tensors[0].storage.value.device
+    return args, [kind_of(a) for a in args], meet(*[t.layout for t in tensors]), device
+
+
+def numbers(op: Elementwise, attrs: dict[str, Any]) -> dict[str, Any]:
+    """The attributes, which must be numbers."""
+    attrs = {name: listed(value) for name, value in attrs.items()}
+    for name, value in attrs.items():
+        if type(value) not in NUMBERS:
+            raise TypeError(f"{op.name}(): {name} must be a number, not {value!r}")
+    return attrs
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:

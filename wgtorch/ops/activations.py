@@ -17,9 +17,8 @@ F = "nn.functional."
 
 
 def logistic(x):
-    """1 / (1 + e^-x), without overflow."""
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, e) / (1 + e)
+    """1 / (1 + e^-x); what overflows on the way is 0 in the end."""
+    return np.reciprocal(1 + np.exp(-x))
 
 
 # Rectifiers
@@ -33,7 +32,7 @@ def logistic(x):
 )
 def relu(input):
     "max(input, 0); the gradient at 0 is 0"
-    return np.where(input < 0, np.zeros_like(input), input)
+    return np.maximum(0, input)  # of equal zeros it takes the second: -0 stays
 
 
 @elementwise(
@@ -57,7 +56,7 @@ def _where_positive(input, other):
 )
 def leaky_relu(input, negative_slope: float = 0.01):
     "input where positive, else negative_slope * input"
-    return np.where(input > 0, input, input * negative_slope)
+    return np.maximum(0, input) + np.minimum(0, input) * negative_slope
 
 
 def slope_of_elu(grad, input, alpha, scale, input_scale):
@@ -74,8 +73,8 @@ def slope_of_elu(grad, input, alpha, scale, input_scale):
 )
 def elu(input, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):
     "input where positive, else alpha * (exp(input) - 1); all times scale"
-    below = np.expm1(np.where(input <= 0, input * input_scale, 0)) * (alpha * scale)
-    return np.where(input <= 0, below, input * scale)
+    below = np.expm1(np.minimum(0, input) * input_scale)
+    return np.maximum(0, input) * scale + below * (alpha * scale)
 
 
 @composite(samples=unary(apart), inplace=True)

@@ -192,6 +192,9 @@ def of_one_float_dtype(door):
 )
 def lerp(input, end, weight):
     "Linear interpolation from input (weight 0) to end (weight 1)"
+    if not weight.ndim:
+        small = np.abs(weight) < 0.5
+        return input + weight * (end - input) if small else end - (end - input) * (1 - weight)
     near = input + weight * (end - input)
     return np.where(np.abs(weight) < 0.5, near, end - (end - input) * (1 - weight))
 
@@ -220,9 +223,11 @@ def abs_(input):
 )
 def sign(input):
     "-1, 0 or 1; 0 for both zeros and for NaN"
-    if input.dtype.kind == "f":
-        return (input > 0).astype(input.dtype) - (input < 0)
-    return input if input.dtype.kind == "b" else np.sign(input)
+    if input.dtype.kind != "f":
+        return input if input.dtype.kind == "b" else np.sign(input)
+    signs = np.asarray(np.sign(input))
+    np.copyto(signs, 0, where=np.isnan(input))
+    return signs
 
 
 @elementwise("signbit(input)", samples=unary(), result="bool", inplace=False)

@@ -92,10 +92,12 @@ def _div_trunc(input, other):
 )
 def remainder(input, other):
     "What input / other rounded down leaves; it has the sign of other"
-    check_divisor(other)
-    rest = np.fmod(input, other)
+    if other.dtype.kind != "f":
+        check_divisor(other)
+        return np.remainder(input, other)
+    rest = np.asarray(np.fmod(input, other))
     other_side = (rest != 0) & ((rest < 0) != (other < 0))
-    return np.where(other_side, rest + other, rest)
+    return np.add(rest, other, out=rest, where=other_side)
 
 
 @elementwise(
