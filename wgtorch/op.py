@@ -365,7 +365,7 @@ class Scan(Folding, Structured):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        kinds = lambda input, **attrs: self.out_dtypes(input)  # noqa: E731
+        kinds = lambda input, *others, **attrs: self.out_dtypes(input)  # noqa: E731
         object.__setattr__(self, "dtype", kinds)
 
 

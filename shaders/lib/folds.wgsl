@@ -51,3 +51,11 @@ fn merge_peaks_f32(a: Peak_f32, b: Peak_f32) -> Peak_f32 {
     return Peak_f32(a.peak, a.total + b.total * fall);
 }
 fn log_of_peak_f32(a: Peak_f32) -> f32 { return a.peak + log_f32(a.total); }
+
+// x -> scale * x + shift
+struct Affine_f32 { scale: f32, shift: f32 }
+fn no_affine_f32() -> Affine_f32 { return Affine_f32(1.0, 0.0); }
+fn affine_f32(scale: f32, shift: f32) -> Affine_f32 { return Affine_f32(scale, shift); }
+fn after_f32(a: Affine_f32, b: Affine_f32) -> Affine_f32 {
+    return Affine_f32(b.scale * a.scale, b.scale * a.shift + b.shift);
+}

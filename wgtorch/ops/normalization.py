@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtorch.op import Maybe, Reduction, Rowwise, composite, declare, elementwise
 from wgtorch.ops.moments import MOMENTS, variance
-from wgtorch.ops.reductions import count
+from wgtorch.ops.reductions import count, spread
 from wgtorch.ops.samples import normal, positive
 from wgtorch.ops.softmax import is_recorded
 
@@ -191,61 +191,75 @@ def channel_shape(input) -> tuple[int, ...]:
 # Batch norm: rows are channels, spread over the batch
 
 
+def of_batch_stats(grad, input, _mean, rstd, dim, keepdim):
+    """Of mean and rstd; the variance is for the running one only."""
+    of_mean, of_rstd = grad
+    size, total = count(input.shape, dim), None
+    if of_mean is not None:
+        total = spread(of_mean, input.shape, dim, keepdim) / size
+    if of_rstd is not None:
+        slope = (of_rstd * rstd * rstd * rstd / -size).restored(dim, keepdim)
+        part = slope * (input - _mean.restored(dim, keepdim))
+        total = part if total is None else total + part
+    return total
+
+
 @declare(
     Reduction,
     **MOMENTS,
     outputs=("_mean", "rstd", "var"),
     result=("same", "same", "same"),
-    leave=("mean_of(a)", "rsqrt(variance(a, correction) + eps)", "variance(a, 1.0)"),
+    differentiable=(True, True, False),
+    leave=("mean_of(a)", "rsqrt(variance(a, 0.0) + eps)", "variance(a, 1.0)"),
+    vjp={"input": of_batch_stats},
     samples=lambda rng: [
         ((normal(rng, 4, 3, 5),), {"dim": (0, 2), "keepdim": True, "eps": 1e-5}),
-        ((normal(rng, 4, 3, 8),), {"dim": (0, 2), "keepdim": True, "eps": 1e-3}),
+        ((normal(rng, 4, 3, 8),), {"dim": (0, 2), "keepdim": False, "eps": 1e-3}),
     ],
 )
-def _batch_stats(input, dim: object, keepdim: bool, eps: float, correction: float = 0):
-    "(mean, 1 / sqrt(variance + eps), unbiased variance) over dim."
+def _batch_stats(input, dim: object, keepdim: bool, eps: float):
+    "(mean, 1 / sqrt(variance + eps), unbiased variance) over dim, in one pass."
     mean = np.mean(input, axis=dim, keepdims=keepdim)
-    rstd = 1 / np.sqrt(variance(input, dim, correction, keepdim) + eps)
+    rstd = 1 / np.sqrt(variance(input, dim, 0, keepdim) + eps)
     return mean, rstd, variance(input, dim, 1, keepdim)
 
 
-def batch_dims(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (0, *range(2, len(shape)))
-
-
-def batch_facts(grad, input, mean, rstd, eps):
-    """(mean, rstd, sum of grad, sum of grad * normalised) by channel: what a batch norm's formulas
-    share. The statistics have their own past where the result will be differentiated again."""
-    dims = batch_dims(input.shape)
+def sums(grad, input, mean, rstd):
+    """(sum of grad, sum of grad * normalised) of each row: what the formulas of a norm share."""
 
     def make():
-        total = grad.sum(dims, True)  # first: it makes the gradient, and lets go of its operands
-        stats = row_stats(input, dims, eps) if input.requires_grad else (mean, rstd)
-        normed = (input - stats[0]) * stats[1]
-        return *stats, total, (grad * normed).sum(dims, True)
+        along = grad * ((input - mean) * rstd)
+        return grad.sum_to_size(mean.shape), along.sum_to_size(mean.shape)
 
-    return kept(grad, mean.storage.value, "batch", make)
-
-
-def of_batch_input(grad, input, mean, rstd, weight, eps):
-    mean, rstd, plain, along = batch_facts(grad, input, mean, rstd, eps)
-    size = count(input.shape, batch_dims(input.shape))
-    normed = (input - mean) * rstd
-    return (grad - plain / size - normed * (along / size)) * (rstd * weight)
+    return kept(grad, mean.storage.value, "sums", make)
 
 
 @elementwise(
     "(input - mean) * rstd * weight + bias",
     vjp={
-        "input": of_batch_input,
-        "weight": lambda grad, input, mean, rstd, eps: batch_facts(grad, input, mean, rstd, eps)[3],
-        "bias": lambda grad, input, mean, rstd, eps: batch_facts(grad, input, mean, rstd, eps)[2],
+        "input": lambda grad, rstd, weight: grad * (rstd * weight),
+        "mean": lambda grad, input, mean, rstd, weight: (
+            -sums(grad, input, mean, rstd)[0] * (rstd * weight)
+        ),
+        "rstd": lambda grad, input, mean, rstd, weight: (
+            sums(grad, input, mean, rstd)[1] * (weight / rstd)
+        ),
+        "weight": lambda grad, input, mean, rstd: sums(grad, input, mean, rstd)[1],
+        "bias": lambda grad, input, mean, rstd: sums(grad, input, mean, rstd)[0],
     },
+    samples=lambda rng: [
+        ((normal(rng, 4, 3, 5), *[positive(rng, 1, 3, 1) for _ in range(4)]), {}),
+        ((normal(rng, 4, 8), *[positive(rng, 8) for _ in range(4)]), {}),
+    ],
     inplace=False,
 )
-def _batch_norm(input, mean, rstd, weight, bias, eps: float):
-    "Normalised by statistics of this very input, which the gradient knows."
+def _normalized(input, mean, rstd, weight, bias):
+    "Shifted and scaled twice: to mean 0 and variance 1, then by weight and bias, of one shape."
     return (input - mean) * rstd * weight + bias
+
+
+def batch_dims(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (0, *range(2, len(shape)))
 
 
 @composite(
@@ -271,14 +285,14 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
         return input * scale.reshape(shape) + shift.reshape(shape)
-    mean, rstd, var = input.detach()._batch_stats(batch_dims(input.shape), True, eps)
+    mean, rstd, var = input._batch_stats(batch_dims(input.shape), True, eps)
     if running_mean is not None:
-        moved(running_mean, mean.reshape(running_mean.shape), momentum)
+        moved(running_mean, mean.detach().reshape(running_mean.shape), momentum)
     if running_var is not None:
         moved(running_var, var.reshape(running_var.shape), momentum)
     weight = 1.0 if weight is None else weight.reshape(shape)
     bias = 0.0 if bias is None else bias.reshape(shape)
-    return input._batch_norm(mean, rstd, weight, bias, eps)
+    return input._normalized(mean, rstd, weight, bias)
 
 
 def moved(running, now, momentum: float) -> None:

@@ -85,7 +85,9 @@ def declare_state(writer: Writer, op: Reduction | Scan, compute: DType) -> None:
     state = op.state and f"{op.state}_{dialect.suffix(inner)}"
     writer.declare(f"alias A = {state or 'T'};")
     entered = said(op.enter, inner, dialect)
-    writer.declare(f"fn enter(x: T, index: u32) -> A {{ return {entered}; }}")
+    names = op.inputs if len(op.inputs) > 1 else ("x",)
+    params = ", ".join(f"{name}: T" for name in names)
+    writer.declare(f"fn enter({params}, index: u32) -> A {{ return {entered}; }}")
     writer.declare(f"fn nothing() -> A {{ return {identity}; }}")
     writer.declare(f"fn combine(a: A, b: A) -> A {{ return {said(op.combine, inner, dialect)}; }}")
 

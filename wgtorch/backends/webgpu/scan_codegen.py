@@ -5,8 +5,8 @@ from __future__ import annotations
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer
 from wgtorch.backends.webgpu.fold_codegen import (
-    FOUR, constants, declare_leave, declare_state, declare_walk, element_dtype, function, taken,
-    where,
+    FOUR, HEAD as FOLD_HEAD, constants, declare_leave, declare_rest, declare_state, declare_walk,
+    element_dtype, function, gathered, taken, where,
 )  # fmt: skip
 from wgtorch.backends.webgpu.packing import (
     Dialect, one_writable, quad_type, write_one, write_quad,
@@ -24,15 +24,26 @@ def scan(fold: Fold, way: Walk, file: str, carries: bool, dialect: Dialect) -> s
     constants(writer, {"STEP": way.step})
     declare_walk(writer, way)
     declare_state(writer, fold.op, fold.compute)
-    count = 4 if way.quads else 1
-    lines = entered(writer, fold, way, count)
+    lines = entered(writer, fold, way)
     declare_begin(writer, way, carries)
     for n, dtype in enumerate(fold.dtypes):
         declare_leave(writer, fold, n, dtype)
     if file == "scan_groups.wgsl":
-        declare_gathering(writer, fold, way, lines, count)
+        declare_gathering(writer, fold, way, lines, 4 if way.quads else 1)
     else:
         declare_step(writer, fold, way, lines)
+    return writer.text(library.shader(file))
+
+
+def first(fold: Fold, way: Walk, shape: dict[str, int | bool], file: str, dialect: Dialect) -> str:
+    """The kernel that folds each split, and leaves parts."""
+    writer = Writer(dialect, *FOLD_HEAD)
+    constants(writer, shape | {"STEP": way.step, "NESTED": False})
+    declare_walk(writer, way)
+    declare_state(writer, fold.op, fold.compute)
+    lines = entered(writer, fold, way)
+    writer.declare(function("take(s: S, at: Base, col: u32) -> S", [*lines, gathered(way)]))
+    declare_rest(writer, fold, way.quads == "across", False)
     return writer.text(library.shader(file))
 
 
@@ -46,14 +57,17 @@ def parts(fold: Fold, file: str, dialect: Dialect) -> str:
     return writer.text(library.shader(file))
 
 
-def entered(writer: Writer, fold: Fold, way: Walk, count: int) -> list[str]:
+def entered(writer: Writer, fold: Fold, way: Walk) -> list[str]:
     """Statements that declare e0 (to e3): the elements at `col` as states."""
-    lines, values = taken(writer, 0, fold.dtype, way)
-    inner = element_dtype(fold.op, fold.compute)
-    for k, value in enumerate(values[:count]):
+    lines: list[str] = []
+    inner, operands = element_dtype(fold.op, fold.compute), []
+    for n, _ in enumerate(fold.op.inputs):
+        more, values = taken(writer, n, fold.dtype, way)
+        lines += more
+        operands.append([converted(v, fold.dtype, inner, writer.dialect) for v in values])
+    for k, values in enumerate(zip(*operands, strict=True)):
         index = "col" + (f" + {k}u" if k and way.quads == "along" else "")
-        said = converted(value, fold.dtype, inner, writer.dialect)
-        lines = [*lines, f"let e{k} = enter({said}, {index});"]
+        lines.append(f"let e{k} = enter({', '.join(values)}, {index});")
     return lines
 
 
@@ -74,7 +88,7 @@ def declare_begin(writer: Writer, way: Walk, carries: bool) -> None:
 
 def written(writer: Writer, fold: Fold, way: Walk, states: list[str]) -> list[str]:
     """Statements that write the results of states at `col`."""
-    dialect, place = writer.dialect, where(way, 1)
+    dialect, place = writer.dialect, where(way, len(fold.op.inputs))
     lines = []
     for n, dtype in enumerate(fold.dtypes):
         values = [f"leave{n}({state})" for state in states]

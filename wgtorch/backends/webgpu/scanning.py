@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wgtorch.backends.webgpu import fold_codegen, scan_codegen
 from wgtorch.backends.webgpu.folding import MAX_GROUPS, check_state
-from wgtorch.backends.webgpu.fusion import Load, Program
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.layout import Layout
@@ -48,14 +47,17 @@ class Scans:
         self.kernels: dict[Any, Kernel] = {}
 
     def run(self, call: Call, args: tuple, launch: Launch) -> tuple[Value, ...]:
-        home, value = self.home, args[0].storage.value
-        if value.promise is not None:
-            home.fill(value)
+        home, blocks = self.home, []
+        for arg in args:
+            value = arg.storage.value
+            if value.promise is not None:
+                home.fill(value)
+            blocks.append(value.buffer.block)
         values = [
             Value(home.device, dtype, out.numel, home.take(out.numel * dtype.itemsize))
             for dtype, out in zip(call.out_dtypes, call.outs, strict=True)
         ]
-        blocks, dispatch = [value.buffer.block], home.queue.dispatch
+        dispatch = home.queue.dispatch
         results = [result.buffer.block for result in values]
         if launch.first is not None and launch.second is not None:
             parts = home.take(launch.parts)
@@ -78,7 +80,7 @@ class Scans:
         fold = Fold(call.op, layout, call.dtypes[0], dims, call.outs[0], attrs)  # type: ignore[arg-type]
         home.check(fold.compute, layout.numel)
         check_state(fold, home)
-        places = [layout, Layout.contiguous(layout.shape)]
+        places = [*call.layouts, Layout.contiguous(layout.shape)]
         if reverse and dims:
             places = [backwards(place, dims[0]) for place in places]
         way = walk(layout.shape, dims, places, True, 1)
@@ -92,7 +94,6 @@ class Scans:
     # The three
 
     def _first(self, fold: Fold, way: Walk, share: Split) -> Dispatch:
-        load = Load(None, way_layout(fold), fold.dtype)
         if share.by_groups:
             file, constants = "fold_groups.wgsl", {"LANES": 256, "SIDE": 1, "BY_ROW": False}
             groups = (min(way.units, MAX_GROUPS), share.splits, 1)
@@ -102,8 +103,7 @@ class Scans:
         key = ("first", *self._key(fold, way), file)
         kernel = self.kernels.get(key)
         if kernel is None:
-            program = Program(load)
-            text = fold_codegen.fold(fold, program, way, constants, file, False, self.home.dialect)
+            text = scan_codegen.first(fold, way, constants, file, self.home.dialect)
             kernel = self.kernels[key] = self.home.gpu.pipelines.get(text, f"{fold.op.name}<fold>")
         head = (way.units, way.cols, 1, share.span, way.rows, share.splits)
         return Dispatch(kernel, head + way.numbers, groups)
@@ -135,11 +135,6 @@ class Scans:
 
     def _key(self, fold: Fold, way: Walk) -> tuple:
         return fold.op, fold.compute, fold.dtype, way.structure
-
-
-def way_layout(fold: Fold) -> Layout:
-    """Where it is is the walk's business; a kernel's text only needs to know that it is."""
-    return Layout.contiguous(fold.layout.shape)
 
 
 def backwards(layout: Layout, dim: int) -> Layout:
