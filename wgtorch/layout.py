@@ -181,6 +181,8 @@ class Layout:
     @property
     def overlaps(self) -> bool:
         """Whether two indices may share a position (as after `expand`)."""
+        if self.is_contiguous:
+            return False
         reach = 0
         axes = sorted((s, n) for n, s in zip(self.shape, self.strides, strict=True) if n > 1)
         for stride, size in axes:

@@ -146,7 +146,8 @@ def is_free(target: Tensor, others: Sequence[Any]) -> bool:
 
 
 def check_castable(target: View, result: View) -> None:
-    if not can_cast(result.dtype, target.dtype):
+    have, want = result.storage.value.dtype, target.storage.value.dtype
+    if have is not want and not can_cast(have, want):
         raise RuntimeError(
             f"result type {result.dtype.short} can't be cast to the desired output type"
             f" {target.dtype.short}"

@@ -141,7 +141,7 @@ def whole_for_integers(door):
     def call(input, tensor1, tensor2, *, value=1):
         if type(value) is float and max(map(category, (input, tensor1, tensor2))) < 2:
             value = int(value)
-        return door(input, tensor1, tensor2, value=value)
+        return door(input, tensor1, tensor2, value)
 
     return call
 

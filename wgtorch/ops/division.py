@@ -137,7 +137,7 @@ def only_floats(door):
                 " tensor2) for float inputs. The future addcdiv behavior is just the latter"
                 " implementation: (input + value * tensor1 / tensor2), for all dtypes."
             )
-        return door(input, tensor1, tensor2, value=value)
+        return door(input, tensor1, tensor2, value)
 
     return call
 

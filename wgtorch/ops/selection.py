@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from wgtorch.dtype import bool_, uint8
+from wgtorch.dtype import bfloat16, bool_, float16, float32, float64, uint8
 from wgtorch.op import Condition, Other, elementwise
 from wgtorch.ops.arguments import C_NAMES, as_element, floats_only, held, unsupported
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
@@ -238,17 +238,20 @@ def clamp(input, min, max):
 # By being a number
 
 
+LARGEST = {d: float(ml_dtypes.finfo(d.np).max) for d in (float16, bfloat16, float32, float64)}
+
+
 def with_limits(door):
     """`nan_to_num`, whose infinities become the dtype's extremes unless others are given."""
 
     def call(input, nan=None, posinf=None, neginf=None):
         if not input.dtype.is_floating_point:
             return input.clone()
-        limits = ml_dtypes.finfo(input.dtype.np)
+        largest = LARGEST[input.dtype]
         nan = 0.0 if nan is None else nan
-        posinf = float(limits.max) if posinf is None else posinf
-        neginf = float(limits.min) if neginf is None else neginf
-        return door(input, nan=nan, posinf=posinf, neginf=neginf)
+        posinf = largest if posinf is None else posinf
+        neginf = -largest if neginf is None else neginf
+        return door(input, nan, posinf, neginf)
 
     return call
 
