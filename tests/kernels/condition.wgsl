@@ -1,0 +1,32 @@
+// torch.where(b, x, 0): where
+struct Launch { count: u32, n1: f32 }
+var<immediate> launch: Launch;
+@group(0) @binding(0) var<storage, read> b0: array<u32>;
+@group(0) @binding(1) var<storage, read> b1: array<vec4<f32>>;
+fn where_float32(condition: bool, input: f32, other: f32) -> f32 { return select(other, input, condition); }
+fn lane(x0: bool, x1: f32) -> f32 {
+    let v0 = where_float32(x0, x1, launch.n1);
+    return v0;
+}
+@group(0) @binding(2) var<storage, read_write> b2: array<vec4<f32>>;
+fn compute(q: u32) {
+    let i = q * 4u;
+    let q0 = b0[q];
+    let q1 = b1[q];
+    let r0 = lane((((q0 >> 0u) & 255u) != 0u), q1.x);
+    let r1 = lane((((q0 >> 8u) & 255u) != 0u), q1.y);
+    let r2 = lane((((q0 >> 16u) & 255u) != 0u), q1.z);
+    let r3 = lane((((q0 >> 24u) & 255u) != 0u), q1.w);
+    b2[q] = vec4<f32>(r0, r1, r2, r3);
+}
+
+// Runs `compute(i)` at every index. Fusion writes `compute`, its loads and its stores.
+//
+// expects: fn compute(i: u32)   and   launch.count = how many indices
+
+const GROUP = 256u;
+
+@compute @workgroup_size(GROUP)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+    for (var i = id.x; i < launch.count; i += groups.x * GROUP) { compute(i); }
+}
