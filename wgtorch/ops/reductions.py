@@ -187,5 +187,5 @@ def flag(name: str, combine: str, identity: str, doc: str, numpy_: Any):
     )(reference)
 
 
-any_ = flag("any", "a | b", "false", "Whether any element over dim is not zero.", np.any)
-all_ = flag("all", "a & b", "true", "Whether no element over dim is zero.", np.all)
+any_ = flag("any", "a | b", "0", "Whether any element over dim is not zero.", np.any)
+all_ = flag("all", "a & b", "1", "Whether no element over dim is zero.", np.all)

@@ -47,8 +47,8 @@ def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect
     writer.declare("fn base(unit: u32) -> Base { return Base(unit); }")
     writer.declare("fn reach(at: Base, outer: u32) -> Base { return at; }")
     declare_state(writer, fold.op, fold.compute)
-    parts = writer.bind(kept_type(fold), "read", "parts")
-    part = kept(fold, f"{parts}[col * launch.rows + at.first]", False)
+    parts = writer.bind("A", "read", "parts")
+    part = f"{parts}[col * launch.rows + at.first]"
     writer.declare(f"fn take(s: S, at: Base, col: u32) -> S {{ return combine(s, {part}); }}")
     declare_rest(writer, fold, False, True)
     return writer.text(library.shader(file))
@@ -64,8 +64,8 @@ def constants(writer: Writer, values: dict[str, int | bool]) -> None:
 
 
 def element_dtype(op: Reduction | Scan, compute: DType) -> DType:
-    """What T is; truth is compared as a number."""
-    return BOOL_AS if compute is bool_ and op.folds != "bool" else compute
+    """What T is; truth is a number: NVIDIA's driver loses bools that a workgroup shares."""
+    return BOOL_AS if compute is bool_ else compute
 
 
 def declare_state(writer: Writer, op: Reduction | Scan, compute: DType) -> None:
@@ -100,7 +100,7 @@ BETTER = """fn combine(a: A, b: A) -> A {{
 
 
 def said(expression: str, compute: DType, dialect: Dialect) -> str:
-    return expression if compute is bool_ else spelled(expression, compute, dialect)
+    return spelled(expression, compute, dialect)
 
 
 def spelled_identity(identity: str, compute: DType, dialect: Dialect) -> str:
@@ -111,15 +111,13 @@ def spelled_identity(identity: str, compute: DType, dialect: Dialect) -> str:
         return spelled(identity, compute, dialect)
     if dialect.emulates(compute):
         return constant(int(identity))
-    return identity if compute is bool_ else f"{dialect.type_of(compute)}({identity})"
+    return f"{dialect.type_of(compute)}({identity})"
 
 
 def extreme(compute: DType, highest: bool, dialect: Dialect) -> str:
     if compute.is_floating_point:
         infinity = f"float_of({'0x7f800000u' if highest else '0xff800000u'})"
         return infinity if compute.wgsl == "f32" else f"f64({infinity})"
-    if compute.kind == "b":
-        return "true" if highest else "false"
     bits = 8 * compute.itemsize
     if compute.kind == "u":
         value = (1 << bits) - 1 if highest else 0
@@ -197,7 +195,8 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
     member = ".r0" if program.stores else ""
     step = "" if walk.quads == "across" else "{k}u"
     for k in range(count):
-        value = converted(f"r{k}{member}", root.dtype, inner, dialect)
+        value = converted(f"r{k}{member}", root.dtype, fold.compute, dialect)
+        value = converted(value, fold.compute, inner, dialect)
         index = "at.first + col" + (f" + {step.format(k=k)}" if step and k else "")
         body.append(f"let e{k} = enter({value}, {index});")
     body.append(gathered(walk))
@@ -309,9 +308,9 @@ def declare_rest(writer: Writer, fold: Fold, four: bool, last: bool) -> None:
 def finished(writer: Writer, fold: Fold, states: list[str], last: bool) -> list[str]:
     many = len(states)
     if not last:
-        name = writer.bind(kept_type(fold), "read_write", "parts")
+        name = writer.bind("A", "read_write", "parts")
         row = f"split * launch.rows + unit * {many}u"
-        return [f"{name}[{row} + {k}u] = {kept(fold, s, True)};" for k, s in enumerate(states)]
+        return [f"{name}[{row} + {k}u] = {s};" for k, s in enumerate(states)]
     dialect, body = writer.dialect, []
     for n, dtype in enumerate(fold.dtypes):
         declare_leave(writer, fold, n, dtype)
@@ -355,21 +354,6 @@ def leaves(op: Reduction | Scan) -> tuple[str, ...]:
 def from_index(index: str, dialect: Dialect) -> str:
     """A u32 as int64."""
     return f"i64({index})" if dialect.int64 else f"vec2<u32>({index}, 0u)"
-
-
-def is_kept_as_word(fold: Fold) -> bool:
-    return fold.compute is bool_ and fold.op.folds == "bool"
-
-
-def kept_type(fold: Fold) -> str:
-    """What a part is stored as: WGSL has no bools in buffers."""
-    return "u32" if is_kept_as_word(fold) else "A"
-
-
-def kept(fold: Fold, value: str, write: bool) -> str:
-    if not is_kept_as_word(fold):
-        return value
-    return f"select(0u, 1u, {value})" if write else f"({value} != 0u)"
 
 
 def part_bytes(fold: Fold) -> int:
