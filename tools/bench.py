@@ -173,7 +173,7 @@ def training(profile: bool) -> None:
         step()
     flush()
     show("MLP 784-256-10 step: Python until submitted", best(lambda: (step(), flush())) / 1e3, "ms")
-    done = best(lambda: (step(), flush(), sync())) / 1e3
+    done = best(lambda: (step(), torch.webgpu.synchronize())) / 1e3
     show("MLP 784-256-10 step: until done", done, "ms")
     before, kernels = Counter(QUEUE.counted), len(GPU.kernels)
     step(), flush()

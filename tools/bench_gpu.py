@@ -23,7 +23,7 @@ else:
 BYTES = 1 << 28  # of the tensors that bandwidth is measured with
 
 
-WARM = 0.2  # seconds of work before a measurement: a GPU that idled takes its clocks down
+WARM = 0.6  # seconds of work before a measurement: a GPU that idled takes its clocks down
 
 
 def timed(work: Callable, wait: Callable, repeats: int = 32, times: int = 4) -> float:
@@ -127,8 +127,7 @@ def transfers(show: Callable, sync: Callable) -> None:
         x.device.backend.queue.flush()
         sync()
         start = time.perf_counter()
-        again = host.to("webgpu")
-        x.device.backend.queue.flush()
+        again = filled(host.to("webgpu"))
         sync()
         back.append(time.perf_counter() - start)
         del host, again
