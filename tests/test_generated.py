@@ -26,4 +26,4 @@ def test_signatures_are_those_of_calls():
     functions = stubs.package()
     assert "def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode" in functions
     assert "def sum(input: Tensor, dim: Any | None = None, keepdim" in functions
-    assert "def cat(tensors: Sequence[Tensor], dim: builtins.int = 0, *, out" in functions
+    assert "def cat(tensors: Sequence[Tensor], dim: builtins.int = 0" in functions

@@ -70,10 +70,9 @@ def typed(op: Op, known: inspect.Parameter, p: inspect.Parameter, place: int) ->
             return "Tensor | Number | None"
         if isinstance(p.default, str):
             return "builtins.str"
-        needs_tensor = place == 0 and len(op.inputs) == 1
-        return (
-            "Number" if p.default is not EMPTY else "Tensor" if needs_tensor else "Tensor | Number"
-        )
+        if p.default is not EMPTY:
+            return "Number"
+        return "Tensor" if place == 0 and len(op.inputs) != 2 else "Tensor | Number"
     if p.default is EMPTY and (p.name == "input" or (place == 0 and p.name != "tensors")):
         return "Tensor"
     return "Sequence[Tensor]" if p.name == "tensors" else "Any"

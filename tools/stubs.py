@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tools.op_signatures import Argument, argument, arguments, listed, result
 from wgtorch.dispatch.doors import FACES
 from wgtorch.methods import REFLECTED
-from wgtorch.op import REGISTRY, Op
+from wgtorch.op import REGISTRY, Op, ViewOp
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = ROOT / "wgtorch" / "methods.py"
@@ -102,7 +102,8 @@ def package() -> str:
         more = ", " if given else ""
         star = "" if "*" in given else "*, "
         for name in (op.name, *op.aliases):
-            out = f"{more}{star}out: Any = None" if answer != "builtins.bool" else ""
+            takes_out = answer != "builtins.bool" and not isinstance(op, ViewOp)
+            out = f"{more}{star}out: Any = None" if takes_out else ""
             yields = f"def {name}({given}{out}) -> {answer}: ..."
             lines.append(yields)
         if op.inplace:

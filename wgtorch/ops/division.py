@@ -14,7 +14,7 @@ from wgtorch.storage import View
 def with_rounding_mode(door):
     """`div` whose quotient may be rounded."""
 
-    def call(input, other, *, rounding_mode=None):
+    def call(input, other, *, rounding_mode: str | None = None):
         if rounding_mode is None:
             return door(input, other)
         if rounding_mode not in ("trunc", "floor"):
