@@ -6,11 +6,15 @@ Without an adapter the webgpu half of a test is skipped; WGTORCH_REQUIRE_WEBGPU=
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import cache
 
 import pytest
 
 import wgtorch
 from wgtorch.backends.webgpu import adapter
+from wgtorch.backends.webgpu.backend import WebGPU
+from wgtorch.device import Device
 
 REQUIRED = os.environ.get("WGTORCH_REQUIRE_WEBGPU") == "1"
 
@@ -46,3 +50,20 @@ def device(request: pytest.FixtureRequest) -> str:
 def traits(webgpu: str) -> adapter.Traits:
     """What the adapter behind webgpu can do."""
     return adapter.order()[0].traits
+
+
+@cache
+def other_share() -> WebGPU:
+    """A second webgpu backend that shares work among threads as the other class of adapters does:
+    a thread per row on GPUs, workgroups with barriers on adapters that are software."""
+    home = WebGPU(Device("webgpu"))
+    home.gpu.traits = replace(home.gpu.traits, is_software=not home.gpu.traits.is_software)
+    return home
+
+
+@pytest.fixture(params=["own kernels", "other kernels"])
+def either_share(webgpu: str, request: pytest.FixtureRequest, monkeypatch) -> str:
+    """The device "webgpu", with the kernels for software adapters and with those for GPUs."""
+    if request.param == "other kernels":
+        monkeypatch.setattr(Device(webgpu), "backend", other_share())
+    return webgpu

@@ -77,12 +77,15 @@ class CPU:
     def reduction(self, fold, source):
         op, kind = fold.op, WIDE.get(fold.compute, fold.compute.np)
         array = source if source.dtype is kind else source.astype(kind)
-        with np.errstate(all="ignore"):
+        token = hush(IGNORE)
+        try:
             results = op.reference(array, **fold.attrs)
-        if not op.outputs:
-            return self._made(results, fold.dtypes[0], fold.out)
-        made = zip(results, fold.dtypes, strict=True)
-        return tuple([self._made(result, dtype, fold.out) for result, dtype in made])
+            if not op.outputs:
+                return self._made(results, fold.dtypes[0], fold.out)
+            made = zip(results, fold.dtypes, strict=True)
+            return tuple([self._made(result, dtype, fold.out) for result, dtype in made])
+        finally:
+            restore(token)
 
     def structured(self, call, args):
         arrays = [self._array(a) for a in args]
@@ -90,9 +93,9 @@ class CPU:
             return (self._started(call, args, arrays),)
         with QUIET():
             results = call.op.invoke(arrays, call.attrs)
-        results = results if call.op.outputs else (results,)
-        made = zip(results, call.out_dtypes, call.outs, strict=True)
-        return tuple([self._made(result, dtype, out) for result, dtype, out in made])
+            results = results if call.op.outputs else (results,)
+            made = zip(results, call.out_dtypes, call.outs, strict=True)
+            return tuple([self._made(result, dtype, out) for result, dtype, out in made])
 
     def _started(self, call, args, arrays):
         """A result that begins as one of the inputs, in that input's own memory if it is given."""
@@ -190,6 +193,9 @@ def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:
 
 def number(value: float, kind: np.dtype):
     """A Python number as an operand; integers wrap as they do on a GPU."""
+    if type(value) is int and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError(f"{value} is too big for any integer dtype")
     if kind.kind in "iu" and not isinstance(value, float):
-        return np.array(int(value) & ((1 << 8 * kind.itemsize) - 1), f"u{kind.itemsize}").view(kind)[()]
+        bits = int(value) & ((1 << 8 * kind.itemsize) - 1)
+        return np.array(bits, f"u{kind.itemsize}").view(kind)[()]
     return kind.type(value)

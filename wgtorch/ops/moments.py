@@ -35,7 +35,7 @@ def unbiased_or_correction(args: tuple, given: dict[str, Any]) -> tuple[tuple, d
         if not isinstance(unbiased, bool):
             raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
         args = (dim,)
-        given |= dict(zip(("keepdim",), rest, strict=True))
+        given |= dict(zip(("keepdim",), rest, strict=False))
     if unbiased is not None:
         given["correction"] = int(unbiased)
     if given.get("correction", 1) is None:

@@ -251,6 +251,9 @@ def sums(grad, input, mean, rstd):
         ((normal(rng, 4, 3, 5), *[positive(rng, 1, 3, 1) for _ in range(4)]), {}),
         ((normal(rng, 4, 8), *[positive(rng, 8) for _ in range(4)]), {}),
     ],
+    refuses={
+        kind: "batch_norm is computed in floats, not in {dtype}" for kind in ("bool", "integer")
+    },
     inplace=False,
 )
 def _normalized(input, mean, rstd, weight, bias):

@@ -92,7 +92,8 @@ def converted(value: str, have: DType, want: DType, dialect: Dialect) -> str:
     if b == "i64e":
         return f"i64_from_{a}({value})"
     if b == "bool":
-        return f"({value} != {dialect.type_of(have)}(0))"
+        known = f"to_bool_{a}"  # by bits where a compiler may assume that there is no NaN
+        return f"{known}({value})" if known in library.items() else f"({value} != {a}(0))"
     if a == "f32" and b in ("i32", "i64"):
         return f"to_{b}_f32({value})" if f"to_{b}_f32" in library.items() else f"{b}({value})"
     return f"{b}({value})"
