@@ -26,6 +26,7 @@ from wgtorch.ops import (
     pooling,
     pools,
     ranking,
+    rectifiers,
     reductions,
     rounding,
     rows,
@@ -45,6 +46,7 @@ __all__ = [
     "activations", "advanced", "affine", "arithmetic", "comparison", "convolution", "correlation",
     "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing",
     "joining", "linalg", "logic", "masks", "moments", "movement", "noise", "normalization",
-    "pooling", "pools", "ranking", "reductions", "rounding", "rows", "scans", "scattering",
-    "selection", "softmax", "sorting", "special", "splitting", "trigonometry", "updates", "views",
+    "pooling", "pools", "ranking", "rectifiers", "reductions", "rounding", "rows", "scans",
+    "scattering", "selection", "softmax", "sorting", "special", "splitting", "trigonometry",
+    "updates", "views",
 ]  # fmt: skip
