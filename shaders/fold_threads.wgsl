@@ -1,7 +1,8 @@
 // Folds columns into rows, no thread waiting for another: one takes a row (or four), or a split of it.
 //
 // launch: units cols outer span rows splits
-// expects: STEP, NESTED, GROUP; Base, base, reach; S, start, take, finish
+// expects: STEP, NESTED, GROUP; Base, base, reach; S, start, take, finish; MANY, take_many, which
+//          takes so many steps at once
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
@@ -19,15 +20,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         for (var outer = select(0u, begin, NESTED); outer < outers; outer++) {
             let at = reach(row, outer);
             var col = select(begin, 0u, NESTED);
-            for (; col + 7u * STEP < last; col += 8u * STEP) {
-                s = take(s, at, col);
-                s = take(s, at, col + STEP);
-                s = take(s, at, col + 2u * STEP);
-                s = take(s, at, col + 3u * STEP);
-                s = take(s, at, col + 4u * STEP);
-                s = take(s, at, col + 5u * STEP);
-                s = take(s, at, col + 6u * STEP);
-                s = take(s, at, col + 7u * STEP);
+            for (; col + (MANY - 1u) * STEP < last; col += MANY * STEP) {
+                s = take_many(s, at, col);
             }
             for (; col < last; col += STEP) { s = take(s, at, col); }
         }

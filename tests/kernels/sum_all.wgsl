@@ -38,6 +38,18 @@ fn take(s: S, at: Base, col: u32) -> S {
     let e3 = enter(r3, at.first + col + 3u);
     return combine(s, combine(combine(e0, e1), combine(e2, e3)));
 }
+const MANY = 8u;
+fn take_many(s0: S, at: Base, col: u32) -> S {
+    let s1 = take(s0, at, col + 0u * STEP);
+    let s2 = take(s1, at, col + 1u * STEP);
+    let s3 = take(s2, at, col + 2u * STEP);
+    let s4 = take(s3, at, col + 3u * STEP);
+    let s5 = take(s4, at, col + 4u * STEP);
+    let s6 = take(s5, at, col + 5u * STEP);
+    let s7 = take(s6, at, col + 6u * STEP);
+    let s8 = take(s7, at, col + 7u * STEP);
+    return s8;
+}
 alias S = A;
 fn start() -> S { return nothing(); }
 fn join(s: S, t: S) -> S { return combine(s, t); }
@@ -52,7 +64,8 @@ fn finish(unit: u32, split: u32, s: S) {
 // Folds columns into rows, no thread waiting for another: one takes a row (or four), or a split of it.
 //
 // launch: units cols outer span rows splits
-// expects: STEP, NESTED, GROUP; Base, base, reach; S, start, take, finish
+// expects: STEP, NESTED, GROUP; Base, base, reach; S, start, take, finish; MANY, take_many, which
+//          takes so many steps at once
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
@@ -70,15 +83,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         for (var outer = select(0u, begin, NESTED); outer < outers; outer++) {
             let at = reach(row, outer);
             var col = select(begin, 0u, NESTED);
-            for (; col + 7u * STEP < last; col += 8u * STEP) {
-                s = take(s, at, col);
-                s = take(s, at, col + STEP);
-                s = take(s, at, col + 2u * STEP);
-                s = take(s, at, col + 3u * STEP);
-                s = take(s, at, col + 4u * STEP);
-                s = take(s, at, col + 5u * STEP);
-                s = take(s, at, col + 6u * STEP);
-                s = take(s, at, col + 7u * STEP);
+            for (; col + (MANY - 1u) * STEP < last; col += MANY * STEP) {
+                s = take_many(s, at, col);
             }
             for (; col < last; col += STEP) { s = take(s, at, col); }
         }

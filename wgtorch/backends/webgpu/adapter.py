@@ -78,6 +78,11 @@ class Traits:
         return self.immediate_bytes > 0
 
     @property
+    def compiles_slowly(self) -> bool:
+        """SwiftShader's compiler doubles its time with every few branches in a kernel."""
+        return "swiftshader" in self.name.lower()
+
+    @property
     def summary(self) -> str:
         return f"{self.name} ({self.kind}, {self.backend})"
 

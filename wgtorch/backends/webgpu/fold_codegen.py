@@ -21,7 +21,14 @@ from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.dtype import DType, bool_
 from wgtorch.op import Fold, Reduction, Scan
 
-HEAD = ("units", "cols", "outer", "span", "rows", "splits")  # the numbers that every fold reads first
+HEAD = (
+    "units",
+    "cols",
+    "outer",
+    "span",
+    "rows",
+    "splits",
+)  # the numbers that every fold reads first
 FOUR = "abcd"
 
 
@@ -35,6 +42,7 @@ def fold(
     declare_walk(writer, walk)
     declare_state(writer, fold.op, fold.compute)
     declare_take(writer, fold, program, walk)
+    declare_many(writer, file)
     declare_rest(writer, fold, walk.quads == "across", last)
     return writer.text(library.shader(file))
 
@@ -50,6 +58,7 @@ def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect
     parts = writer.bind("A", "read", "parts")
     part = f"{parts}[col * launch.rows + at.first]"
     writer.declare(f"fn take(s: S, at: Base, col: u32) -> S {{ return combine(s, {part}); }}")
+    declare_many(writer, file)
     declare_rest(writer, fold, False, True)
     return writer.text(library.shader(file))
 
@@ -94,8 +103,8 @@ def declare_state(writer: Writer, op: Reduction | Scan, compute: DType) -> None:
 
 BETTER = """fn combine(a: A, b: A) -> A {{
     let even = !beats(b.value, a.value) & (b.index {sooner} a.index);
-    if beats(a.value, b.value) | even {{ return b; }}
-    return a;
+    let better = beats(a.value, b.value) | even;
+    return A(select(a.value, b.value, better), select(a.index, b.index, better));
 }}"""
 
 
@@ -104,7 +113,7 @@ def said(expression: str, compute: DType, dialect: Dialect) -> str:
 
 
 def spelled_identity(identity: str, compute: DType, dialect: Dialect) -> str:
-    """"0", "lowest", "highest", or a library function's call, as a value of the state."""
+    """ "0", "lowest", "highest", or a library function's call, as a value of the state."""
     if identity in ("lowest", "highest"):
         return extreme(compute, identity == "highest", dialect)
     if identity.endswith(")"):
@@ -152,7 +161,9 @@ def declare_walk(writer: Writer, walk: Walk) -> None:
     writer.declare(f"struct Base {{ {', '.join(members)} }}")
     row = "unit * 4u" if walk.quads == "across" else "unit"
     lines = apart(row, row_sizes, bool(walk.row_sizes))
-    writer.declare(function("base(unit: u32) -> Base", [*lines, f"return Base({', '.join(starts)});"]))
+    writer.declare(
+        function("base(unit: u32) -> Base", [*lines, f"return Base({', '.join(starts)});"])
+    )
     lines = apart("outer", outer_sizes, bool(walk.outer_sizes))
     answer = f"return Base({', '.join(reaches)});"
     writer.declare(function("reach(at: Base, outer: u32) -> Base", [*lines, answer]))
@@ -201,6 +212,17 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
         body.append(f"let e{k} = enter({value}, {index});")
     body.append(gathered(walk))
     writer.declare(function("take(s: S, at: Base, col: u32) -> S", body))
+
+
+def declare_many(writer: Writer, file: str) -> None:
+    """How many steps a thread takes at once, and taking them, where the shader asks for it."""
+    if "take_many" not in library.shader(file):
+        return
+    many = 8 if writer.dialect.unrolls else 1
+    lines = [f"let s{k + 1} = take(s{k}, at, col + {k}u * STEP);" for k in range(many)]
+    head = "take_many(s0: S, at: Base, col: u32) -> S"
+    writer.declare(f"const MANY = {many}u;")
+    writer.declare(function(head, [*lines, f"return s{many};"]))
 
 
 def gathered(walk: Walk) -> str:

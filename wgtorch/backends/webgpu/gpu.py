@@ -16,7 +16,9 @@ from wgtorch.config import PUBLIC_API
 class GPU:
     def __init__(self, index: int = 0):
         self.device, self.traits = adapter.open_device(index)
-        self.dialect = Dialect(int64=self.traits.int64, f64=self.traits.f64)
+        self.dialect = Dialect(
+            int64=self.traits.int64, f64=self.traits.f64, unrolls=not self.traits.compiles_slowly
+        )
         self.most_buffers = self.traits.most_buffers
         self.pool = Pool(self.device, most_bytes=self.traits.most_binding_bytes - SLACK)
         eager = not self.traits.is_software

@@ -21,6 +21,7 @@ class Dialect:
 
     int64: bool = False
     f64: bool = False
+    unrolls: bool = True  # whether the driver's compiler takes long functions in its stride
 
     def type_of(self, dtype: DType) -> str:
         """The WGSL type that a dtype is computed in."""
