@@ -40,10 +40,20 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None,
         out = data.detach().clone().to(dtype=dtype, device=device)
         return wanting(out, requires_grad)
     array, kind = as_array(data)
-    dtype = dtype or kind
-    if array.dtype.kind == "f" and dtype.category < 2 and not np.isfinite(array).all():
-        raise ValueError(f"cannot convert float NaN or infinity to {dtype!r}")
+    dtype = kind if dtype is None else dtypes.asked(dtype)
+    if dtype is not kind and dtype.category == 1 and array.size:
+        check_fits(array, dtype, isinstance(data, np.ndarray))
     return made(array, dtype, place(device), requires_grad)
+
+
+def check_fits(array: np.ndarray, dtype: DType, wraps: bool) -> None:
+    """Refuses what no integer says: NaN, infinities, and of Python's numbers the too large."""
+    if array.dtype.kind == "f" or not wraps:
+        ends = array.min(), array.max()
+        if wraps and np.isfinite(ends).all():
+            return
+        for end in ends:
+            dtypes.fitting(end.item(), dtype)
 
 
 def made(array: np.ndarray, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
@@ -60,12 +70,15 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
     if isinstance(data, np.ndarray | np.generic):
         return np.asarray(data), dtypes.from_numpy(data.dtype)
     if isinstance(data, bool | int | float):
-        return np.asarray(data), dtypes.of_number(type(data))
+        kind = dtypes.of_number(type(data))
+        return np.asarray(dtypes.fitting(data, kind) if kind is int64 else data), kind
     if hasattr(data, "__array__"):
         array = np.asarray(data)
         return array, dtypes.from_numpy(array.dtype)
+    if isinstance(data, str | bytes):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if not isinstance(data, list | tuple | range):
-        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     leaves = [t.item() if isinstance(t, View) and not t.layout.shape else t for t in data]
     if any(isinstance(t, View) for t in leaves):
         leaves = [t.tolist() if isinstance(t, View) else t for t in leaves]
@@ -73,7 +86,7 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
         array = np.asarray(leaves)
     except ValueError:
         raise ValueError(uneven(leaves)) from None
-    if array.dtype.kind in "USO":
+    if array.dtype.kind in "USOu" and not has_numpy(leaves):
         array = settled(leaves, array)
     if not array.size or array.dtype.kind == "f" and not has_numpy(leaves):
         return array, dtypes.get_default_dtype()
@@ -83,10 +96,12 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
 def settled(data: Any, array: np.ndarray) -> np.ndarray:
     """What numpy took for objects: integers beyond int64, or things that are no numbers."""
     flat = array.reshape(-1).tolist()
-    odd = next((v for v in flat if not isinstance(v, bool | int | float | np.generic)), None)
-    if odd is not None:
-        raise TypeError(f"new(): invalid data type '{type(odd).__name__}'")
-    raise RuntimeError("Overflow when unpacking long long")
+    for odd in flat:
+        if isinstance(odd, str | bytes):
+            raise TypeError(f"new(): invalid data type '{type(odd).__name__}'")
+        if not isinstance(odd, bool | int | float | np.generic):
+            raise RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
+    raise ValueError("Overflow when unpacking long long")
 
 
 def has_numpy(data: Any) -> bool:
@@ -146,6 +161,10 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A 1-d cpu tensor on a buffer's memory."""
+    if not len(memoryview(buffer)) or not count:
+        raise ValueError(
+            f"both buffer length ({len(memoryview(buffer))}) and count ({count}) must not be 0"
+        )
     array = np.frombuffer(buffer, dtype.np, count, offset)
     return wanting(from_numpy(array), requires_grad)
 
@@ -187,13 +206,15 @@ def constant(value, size, named, dtype, device, requires_grad) -> Tensor:
     shape = shape_of(size if "size" not in named else (named.pop("size"),))
     if named:
         raise TypeError(f"got an unexpected keyword argument '{next(iter(named))}'")
-    kind = dtype or dtypes.get_default_dtype()
+    kind = dtypes.get_default_dtype() if dtype is None else dtype
     return filled(shape, value, kind, place(device), requires_grad)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """As `full`, with the shape, dtype and device of `input`."""
+    if not isinstance(input, View):
+        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     where = Device(device) if device is not None else input.device
     return filled(input.layout.shape, fill_value, dtype or input.dtype, where, requires_grad)
 
@@ -220,11 +241,15 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = 
         start, end = 0, start
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not math.isfinite(start) or not math.isfinite(end):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * (1 if step > 0 else -1) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     floating = any(isinstance(v, float) for v in (start, end, step))
     dtype = dtype or (dtypes.get_default_dtype() if floating else int64)
     count = math.ceil((end - start) / step)
+    if count >= 1 << 60:
+        raise RuntimeError(f"invalid size, possible overflow? arange of {count} numbers")
     kind = np.float64 if floating or dtype.category > 1 else np.int64
     return made(start + step * np.arange(count, dtype=kind), dtype, place(device), requires_grad)
 
@@ -241,6 +266,8 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
 def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: Any) -> Tensor:
     """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
     dtype = facts.pop("dtype", None) or dtypes.get_default_dtype()
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     device, wants = place(facts.pop("device", None)), facts.pop("requires_grad", False)
     return made(base ** np.linspace(start, end, steps), dtype, device, wants)
 
@@ -248,6 +275,9 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: 
 def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones on the diagonal, zeros elsewhere."""
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     kind = dtype or dtypes.get_default_dtype()
     return made(np.eye(n, m if m is not None else n), kind, place(device), requires_grad)
 
@@ -269,5 +299,3 @@ def _kind(value: Any) -> Any:
 
 def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
-
-

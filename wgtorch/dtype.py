@@ -115,6 +115,43 @@ def set_default_dtype(d: DType) -> None:
 when_default_changes: list = []  # what was worked out under the old default
 
 
+def asked(dtype: Any) -> DType:
+    """The dtype a caller named: one of ours, or Python's float, int or bool."""
+    if isinstance(dtype, DType):
+        return dtype
+    if dtype in (float, int, bool):
+        return {float: float64, int: int64, bool: bool_}[dtype]
+    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+
+
+def fitting(value: Any, dtype: DType) -> Any:
+    """A number as one of `dtype`. Negative ones wrap where it has no signs, as PyTorch's do."""
+    if not isinstance(value, bool | int | float | np.number | np.bool_):
+        raise TypeError(f"argument 'value' must be Number, not {type(value).__name__}")
+    if dtype is bool_:
+        return bool(value)
+    most = most_of(dtype)
+    least = -most if dtype.category > 1 or not dtype.is_signed else -most - 1
+    infinite = dtype.category > 1 and (value != value or value in (INFINITY, -INFINITY))
+    if not (least <= value <= most or infinite):
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return int(value) if dtype.category < 2 else value
+
+
+INFINITY = float("inf")
+
+
+def most_of(dtype: DType) -> Any:
+    """Its largest finite number, as Python has it."""
+    info: Any = ml_dtypes.finfo if dtype.category > 1 else np.iinfo
+    if dtype not in MOST:
+        MOST[dtype] = np.asarray(info(dtype.np).max).astype(object).item()
+    return MOST[dtype]
+
+
+MOST: dict[DType, Any] = {}
+
+
 def of_number(kind: type) -> DType:
     """The dtype a Python number of this type has on its own."""
     return bool_ if kind is bool else int64 if kind is int else _default
@@ -124,6 +161,9 @@ def promote_types(type1: DType, type2: DType) -> DType:
     """The smallest dtype that both convert to, by PyTorch's lattice."""
     if type1 is type2:
         return type1
+    for dtype in (type1, type2):
+        if not isinstance(dtype, DType):
+            raise TypeError(f"promote_types(): must be torch.dtype, not {type(dtype).__name__}")
     low, high = sorted((type1, type2), key=ALL.index)
     if low.category != high.category:
         return high

@@ -16,7 +16,7 @@ from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
 from wgtorch.dispatch.write import write
 from wgtorch.dtype import (
-    ALIASES, ALL, DType, bfloat16, bool_, float16, float32, float64, from_numpy,
+    ALIASES, ALL, DType, asked, bfloat16, bool_, fitting, float16, float32, float64, from_numpy,
     get_default_dtype, int8, int16, int32, int64, result_kind, uint8,
 )  # fmt: skip
 from wgtorch.facts import Facts
@@ -24,10 +24,11 @@ from wgtorch.index import Indexed
 from wgtorch.layout import Layout
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
+from wgtorch.scalar import Scalar
 from wgtorch.storage import Storage, View
 
 
-class Tensor(Facts, Differentiable, Indexed, Methods):
+class Tensor(Facts, Scalar, Differentiable, Indexed, Methods):
     """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
 
     __slots__ = ("__dict__", "__weakref__", "_wants", "past")
@@ -44,12 +45,6 @@ class Tensor(Facts, Differentiable, Indexed, Methods):
         if not self.layout.shape:
             raise TypeError("len() of a 0-d tensor")
         return self.layout.shape[0]
-
-    def __bool__(self) -> bool:
-        if self.layout.numel != 1:
-            what = "no values" if not self.layout.numel else "more than one value"
-            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
-        return bool(self.item())
 
     def __repr__(self) -> str:
         return show.text(self)
@@ -85,36 +80,16 @@ class Tensor(Facts, Differentiable, Indexed, Methods):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def item(self) -> Any:
-        if self.layout.numel != 1:
-            raise RuntimeError(
-                f"a Tensor with {self.layout.numel} elements cannot be converted to Scalar"
-            )
-        return self._one().item()
-
-    def _one(self) -> np.ndarray:
-        array = backend(self.device).download(self)
-        return array.astype(np.float32) if self.dtype is bfloat16 else array
-
     def tolist(self) -> Any:
         array = backend(self.device).download(self)
         return (array.astype(np.float32) if self.dtype is bfloat16 else array).tolist()
 
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.category > 1 or self.layout.numel != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
-
     def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, View | int | float | np.number | np.bool_):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a"
+                f" {builtin_type(element)}."
+            )
         return bool((self == element).any())
 
     # Moving and copying
@@ -194,6 +169,8 @@ class Tensor(Facts, Differentiable, Indexed, Methods):
 
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
         """The elements of `src`, broadcast, cast and moved as needed."""
+        if isinstance(src, int | float | np.number):
+            return self.fill_(src)
         if not isinstance(src, View):
             raise TypeError(
                 f"copy_(): argument 'other' must be Tensor, not {builtin_type(src).__name__}"
@@ -347,12 +324,19 @@ def shape_of(size: tuple) -> tuple[int, ...]:
     """A shape given as one sequence or as ints."""
     if len(size) == 1 and not isinstance(size[0], int | np.integer):
         size = tuple(size[0]) if not isinstance(size[0], View) else (int(size[0]),)  # type: ignore[arg-type]
-    shape = tuple([n if type(n) is int else n.__index__() for n in size])
+    shape = tuple([n if type(n) is int else index(n) for n in size])
     if shape and min(shape) < 0:
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
         )
     return shape
+
+
+def index(size: Any) -> int:
+    """One size of a shape."""
+    if not hasattr(size, "__index__"):
+        raise TypeError(f"argument 'size' must be tuple of ints, but found {size!r} in it")
+    return size.__index__()
 
 
 def full(
@@ -361,18 +345,18 @@ def full(
     """The same number everywhere; costs nothing before it is used."""
     if isinstance(value, View):
         value = value.item()  # type: ignore[attr-defined]
-    dtype = dtype or result_kind(type(value))
+    if type(dtype) is not DType:
+        dtype = result_kind(type(value)) if dtype is None else asked(dtype)
+    value = fitting(value, dtype)
     if wants and dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     layout = Layout.contiguous(shape)
     home = backend(device)
     if hasattr(home, "check"):
         home.check(dtype, layout.numel)
+    if layout.numel * dtype.itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     typed = FILL[dtype]
-    if dtype is bool_:
-        value = bool(value)
-    elif dtype.category < 2 and isinstance(value, float):
-        value = int(value)
     return Tensor(Storage(home.elementwise(typed, (value,), {}, layout)), layout, wants)
 
 

@@ -114,6 +114,8 @@ def grad(
             stacklevel=2,
         )
     roots, targets = listed(outputs), listed(inputs)
+    if not targets:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = several(grad_outputs, len(roots))
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:

@@ -57,6 +57,8 @@ class Differentiable:
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Says in place whether ops on this tensor are to be recorded; only for leaves."""
+        if not isinstance(requires_grad, bool | int):
+            raise TypeError(f"requires_grad must be a bool, not {type(requires_grad).__name__}")
         if not self.is_leaf:
             if requires_grad:
                 return self

@@ -15,6 +15,8 @@ def each(name: str, value: Any, dims: int) -> tuple[int, ...]:
     """A number for each dimension, from one for all or one for each."""
     if isinstance(value, int):
         return (value,) * dims
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{name} must be an int or a tuple of ints, not {type(value).__name__}")
     values = tuple(int(v) for v in value)
     if len(values) == 1:
         return values * dims

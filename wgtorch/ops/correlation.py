@@ -127,6 +127,8 @@ def check_channels(input, weight, bias, transposed: bool, groups: int) -> int:
             f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight"
             f" {list(weight)}, but got {len(input)}-dimensional input of size {list(input)} instead"
         )
+    if 0 in weight[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {list(weight[2:])}")
     if weight[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but"

@@ -16,6 +16,8 @@ def pair(value: Any, op: str, name: str, count: int = 2) -> tuple[int, ...]:
     """One int for all, or one for each."""
     if isinstance(value, int | np.integer):
         return (int(value),) * count
+    if isinstance(value, str):
+        raise TypeError(f"{value!r} stands where an int or a tuple of ints is wanted")
     values = tuple([int(v) for v in value])
     if len(values) == 1:
         return values * count

@@ -36,6 +36,9 @@ def split(tensor, split_size_or_sections, dim: int = 0):
     size = tensor.layout.shape[dim]
     if isinstance(split_size_or_sections, list | tuple):
         return tensor.split_with_sizes(split_size_or_sections, dim)
+    if isinstance(split_size_or_sections, str | float):
+        what = type(split_size_or_sections).__name__
+        raise TypeError(f"split(): argument 'split_size_or_sections' must be int, not {what}")
     step = int(split_size_or_sections)
     if step < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")

@@ -205,7 +205,11 @@ def unsqueeze(input, dim: int):
 def squeeze_layout(layout: Layout, dim) -> Layout:
     rank = len(layout.shape)
     dims = range(rank) if dim is None else (dim,) if isinstance(dim, int) else dim
-    return layout.squeeze(tuple(wrap_dim(d, rank) for d in dims))
+    wrapped = tuple(wrap_dim(d, rank) for d in dims)
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return layout.squeeze(wrapped)
 
 
 @declare(
@@ -339,6 +343,8 @@ def unfold_layout(layout: Layout, dimension: int, size: int, step: int) -> Layou
         raise RuntimeError(
             f"maximum size for tensor at dimension {axis} is {have} but size is {size}"
         )
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return (layout if rank else layout.unsqueeze(0)).windows(axis, size, step)

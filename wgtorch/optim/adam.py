@@ -35,6 +35,8 @@ class Adam(Optimizer):
         for name, value in (("learning rate", lr), ("epsilon value", eps)):
             if not value >= 0.0:
                 raise ValueError(f"Invalid {name}: {value}")
+        if len(betas) != 2:
+            raise ValueError(f"Invalid betas: two are wanted, got {betas}")
         for place, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {place}: {beta}")

@@ -26,6 +26,7 @@ from wgtorch.storage import Value, View
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
+LEAST_INT, MOST_INT = -(1 << 63), 1 << 64
 
 
 class WebGPU:
@@ -86,6 +87,8 @@ class WebGPU:
                     load = value.load
                     fits = load is not None and load.layout is out
                     arg = load if fits else self._operand(arg, out)
+            elif type(arg) is int and not LEAST_INT <= arg < MOST_INT:
+                raise OverflowError(f"{typed.op.name}: {arg} is too big for any integer dtype")
             operands.append(arg)
         promise = Promise(typed, operands, attrs, out, None, size)
         value = Value(self.device, typed.dtype, out.numel, None, promise)

@@ -118,7 +118,7 @@ class Folder:
     def _prepare(self, fold: Fold, program: Program) -> Launch:
         home, dialect = self.home, self.home.dialect
         for dtype in (fold.compute, *fold.dtypes):
-            home.check(dtype, fold.out.numel)
+            home.check(dtype, max(fold.out.numel, fold.layout.numel))
         check_state(fold, home)
         way = self._walk(fold, program)
         share = (thread_share if home.gpu.traits.is_software else group_share)(way)

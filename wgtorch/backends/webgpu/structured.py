@@ -30,7 +30,7 @@ from wgtorch.backends.webgpu.rows import Rows
 from wgtorch.backends.webgpu.scanning import Scans
 from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.config import CHECK, FALLBACK
-from wgtorch.dtype import DType, int32
+from wgtorch.dtype import DType, bool_, int32
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
 from wgtorch.op import Call, Facts, Join, Map, Pass, Rowwise, Scan, Structured
 from wgtorch.storage import Value, View, gift
@@ -72,6 +72,9 @@ class Launcher:
         op = call.op
         for dtype, out in zip(call.out_dtypes, call.outs, strict=True):
             self.home.check(dtype, out.numel)
+        for layout in call.layouts:
+            if isinstance(layout, Layout):  # an expanded one may have more than its memory
+                self.home.check(bool_, layout.numel)
         if isinstance(op, Join):
             return self._join, None
         if isinstance(op, Rowwise):

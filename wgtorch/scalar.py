@@ -1,0 +1,53 @@
+"""Scalar: what a tensor of a single element is to Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgtorch.backend import backend
+from wgtorch.dtype import bfloat16
+from wgtorch.storage import View
+
+
+class Scalar(View):
+    """A tensor as a number: `bool(x)`, `int(x)`, `float(x)`, `x.item()`, `list[x]`."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        if self.layout.numel != 1:
+            what = "no values" if not self.layout.numel else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(self.item())
+
+    def item(self) -> Any:
+        if self.layout.numel != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.layout.numel} elements cannot be converted to Scalar"
+            )
+        return self._one().item()
+
+    def _one(self) -> np.ndarray:
+        array = backend(self.storage.value.device).download(self)
+        return array.astype(np.float32) if self.dtype is bfloat16 else array
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def _only(self) -> Any:
+        if self.layout.numel != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __index__(self) -> int:
+        if self.dtype.category > 1 or self.layout.numel != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
