@@ -7,6 +7,7 @@ Shapes and dtypes are settled before: a backend is told where its result goes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy as np
 from wgtorch.device import Device
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
-from wgtorch.op import Call, Draw, Fold, TypedOp
+from wgtorch.op import Draw
+from wgtorch.settled import Call, Fold, TypedOp
 from wgtorch.storage import Storage, Value, View
 
 Attrs = dict[str, Any]
@@ -57,6 +59,7 @@ class Backend(Protocol):
     def explain(self, view: View) -> str: ...
 
 
+_opening = RLock()
 _factories: dict[str, Callable[[Device], Backend]] = {}
 
 
@@ -69,5 +72,7 @@ def register(kind: str, factory: Callable[[Device], Backend]) -> None:
 
 def backend(device: Device) -> Backend:
     if device.backend is None:
-        device.backend = _factories[device.type](device)
+        with _opening:  # of two threads that need it, one opens it
+            if device.backend is None:
+                device.backend = _factories[device.type](device)
     return device.backend

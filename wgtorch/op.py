@@ -1,28 +1,25 @@
 """What an op is: a numpy reference, plus what the GPU and autograd need to know about it.
 
-The reference is the definition. Its name is the op's name, its docstring the documentation and
-its signature the schema, in PyTorch's order and with PyTorch's names. A parameter without an
-annotation, or annotated with one of the markers below, is a tensor; any other annotation makes it
-an attribute. Tensors are promoted to one common dtype unless their marker says otherwise.
+The reference is the definition: its name, docstring and signature (PyTorch's) are the op's. A
+parameter without an annotation, or with one of the markers below, is a tensor, any other an
+attribute. Tensors are promoted to one common dtype unless their marker says otherwise.
 
-`vjp` maps an input to its gradient formula. A formula names what it needs, and only that is
-saved: `grad` the incoming gradient, `result` the result, an input or an attribute by its name,
-`input_shape` merely the shape of an input.
+`vjp` maps an input to its gradient formula, which names what it needs; only that is saved: `grad`
+the incoming gradient, `result`, an input or attribute, or merely an input's shape, `input_shape`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
 from typing import Any
 
 from wgtorch import dtype as dtypes_  # type: ignore[attr-defined, no-redef]
 from wgtorch.dtype import DType, ZeroDim, bool_, int64, result_kind
 from wgtorch.layout import Layout
+from wgtorch.settled import TypedOp, results
 
 REGISTRY: dict[str, Op] = {}
 
@@ -177,20 +174,6 @@ class Elementwise(Op):
         return self.wgsl[""]
 
 
-class TypedOp:
-    """An elementwise op at given dtypes: what a promise promises, one object per op and dtypes."""
-
-    __slots__ = ("compute", "dtype", "op", "operands")
-
-    def __init__(self, op: Elementwise, compute: DType):
-        self.op, self.compute = op, compute
-        self.dtype = bool_ if op.result == "bool" else compute  # of the result
-        self.operands = [bool_ if op.markers[n] == "Condition" else compute for n in op.inputs]
-
-    def __repr__(self) -> str:
-        return f"{self.op.name}_{self.compute.name}"
-
-
 class Folding:
     """What reductions and scans share: how dtypes follow from `folds` and `result`."""
 
@@ -247,24 +230,6 @@ class Reduction(Folding, Op):
         return results(self.name, self.outputs)
 
 
-class Fold:
-    """A reduction or scan of tensors of one layout and dtype: all that is settled without data."""
-
-    __slots__ = ("attrs", "compute", "dims", "dtype", "dtypes", "layout", "op", "out")
-
-    def __init__(self, op: Reduction | Scan, layout: Layout, dtype: DType, dims: tuple[int, ...],
-                 out: Layout, attrs: dict[str, Any]):  # fmt: skip
-        self.op, self.layout, self.dtype = op, layout, dtype  # of what is folded
-        self.dims, self.out = dims, out  # sorted, never negative; of what is left
-        self.attrs = attrs  # with `dim` = dims
-        self.compute, self.dtypes = op.compute_dtype(dtype), op.out_dtypes(dtype)
-
-    @property
-    def count(self) -> int:
-        """How many are folded into each result."""
-        return prod([self.layout.shape[d] for d in self.dims])
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Draw(Op):
     """Random numbers, which depend on a seed and an offset only (see philox.py).
@@ -303,19 +268,6 @@ class Structured(Op):
     def gather(self) -> Callable:
         """What several results are returned in."""
         return results(self.name, self.outputs)
-
-
-class Call:
-    """A structured op on tensors of given layouts and dtypes: all that is settled without data."""
-
-    __slots__ = ("attrs", "dtypes", "layouts", "op", "out_dtypes", "outs", "ready")
-
-    def __init__(self, op: Structured, layouts: tuple, dtypes: tuple, attrs: dict[str, Any],
-                 outs: tuple[Layout, ...], out_dtypes: tuple[DType, ...]):  # fmt: skip
-        self.op, self.attrs = op, attrs
-        self.layouts, self.dtypes = layouts, dtypes  # of the inputs; None, or a tuple for several
-        self.outs, self.out_dtypes = outs, out_dtypes
-        self.ready: Any = None  # a backend's note of how it runs this
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -424,14 +376,6 @@ class Pass:
     complaint: str = ""  # about an `{index}` out of range
 
 
-def results(op: str, names: tuple[str, ...]) -> Callable:
-    """PyTorch's named tuple for several results; a plain one where it has no names."""
-    if names[0].startswith("_"):
-        return lambda *values: values
-    name = op.strip("_").removesuffix("_dim")
-    return namedtuple(name, names, module="wgtorch.return_types")  # type: ignore[misc]
-
-
 def is_bool(kind: DType | ZeroDim | type) -> bool:
     """Whether a kind of operand is that of bools."""
     return kind in (bool, bool_) or kind is bool_.zero_dim
@@ -451,7 +395,6 @@ def elementwise(wgsl: str | dict[str, str], **facts: Any) -> Callable[[Callable]
     return declare(Elementwise, wgsl=wgsl, **facts)
 
 
-def composite(reference: Callable | None = None, **facts: Any) -> Callable[[Callable], Op]:
-    """Registers a function of tensors; `reference` (numpy) where torch has no such op to ask."""
-    del reference
+def composite(**facts: Any) -> Callable[[Callable], Op]:
+    """Registers a function of tensors."""
     return lambda function: Composite(reference=function, function=function, **facts)

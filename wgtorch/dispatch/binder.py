@@ -92,8 +92,13 @@ def listed(value: Any) -> Any:
     return value
 
 
+def plain(value: Any) -> Any:
+    """numpy's number as Python's; None for what is no number."""
+    return value.item() if is_number(value) else None
+
+
 def is_number(value: Any) -> bool:
-    return type(value) in NUMBERS or isinstance(value, np.generic) and value.dtype.kind in "biuf"
+    return type(value) in NUMBERS or (isinstance(value, np.generic) and value.dtype.kind in "biuf")
 
 
 def number(op: Op, value: Any) -> float:

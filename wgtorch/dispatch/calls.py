@@ -10,7 +10,8 @@ from wgtorch.autograd.recipe import attach, attach_many, remember
 from wgtorch.dispatch.binder import apart, binder, kind_of, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
 from wgtorch.layout import Layout
-from wgtorch.op import Call, Structured
+from wgtorch.op import Structured
+from wgtorch.settled import Call
 from wgtorch.storage import Storage, View
 
 if TYPE_CHECKING:

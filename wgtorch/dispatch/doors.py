@@ -22,8 +22,9 @@ from wgtorch.dispatch.binder import (
     kind_of,
     listed,
     number,
+    plain,
     unfit,
-)  # fmt: skip
+)
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
@@ -133,33 +134,23 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
                 if a is not b:
                     a, b = kind_of(x), kind_of(y)
                 layout = meet(layout, y.layout)
-            known = typed[a, b]
+            known, writes = typed[a, b], x.storage.writes or y.storage.writes
             mask = (3 if x._wants else 2) if y._wants else x._wants
-            writes = x.storage.writes or y.storage.writes
         elif isinstance(x, View):
-            if type(y) not in NUMBERS:
-                if not is_number(y):
-                    return refuse(op, y)
-                y = y.item()
+            if type(y) not in NUMBERS and (y := plain(y)) is None:
+                return refuse(op, other)
             value, layout = x.storage.value, x.layout
-            known = typed[value.dtype, type(y)]
-            mask, writes = x._wants, x.storage.writes
+            known, mask, writes = typed[value.dtype, type(y)], x._wants, x.storage.writes
         elif isinstance(y, View):
-            if type(x) not in NUMBERS:
-                if not is_number(x):
-                    return refuse(op, x)
-                x = x.item()
+            if type(x) not in NUMBERS and (x := plain(x)) is None:
+                return refuse(op, input)
             value, layout = y.storage.value, y.layout
-            known = typed[type(x), value.dtype]
-            mask, writes = 2 * y._wants, y.storage.writes
+            known, mask, writes = typed[type(x), value.dtype], 2 * y._wants, y.storage.writes
         else:
             return refuse(op, x)
-        if not layout.is_plain:
-            layout = meet(layout)
-        args = (x, y)
-        out = tensor(
-            Storage(value.device.backend.elementwise(known, args, NO_ATTRS, layout)), layout
-        )
+        layout, args = layout if layout.is_plain else meet(layout), (x, y)
+        result = value.device.backend.elementwise(known, args, NO_ATTRS, layout)
+        out = tensor(Storage(result), layout)
         if (mask or writes) and state.recording:
             if writes:
                 record(op, args, NO_ATTRS, out)

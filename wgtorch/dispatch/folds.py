@@ -5,6 +5,7 @@ It lets go of its operand before running: one that nobody else holds need not be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
@@ -12,7 +13,8 @@ from wgtorch.autograd.recipe import attach, attach_many, remember
 from wgtorch.dispatch.binder import binder, listed, unfit
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet, remembered, wrap_dim
-from wgtorch.op import Fold, Reduction
+from wgtorch.op import Reduction
+from wgtorch.settled import Fold
 from wgtorch.storage import Storage, View
 
 if TYPE_CHECKING:
@@ -25,19 +27,6 @@ KEPT = 1 << 14  # settled folds remembered per op
 def reduction(op: Reduction, tensor: type[Tensor]):
     bind, known = binder(op), {}
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
-    arrange = op.arrange or (lambda args, given: (args, given))
-
-    def settle(input: Tensor, args: tuple, given: dict[str, Any]) -> tuple[Fold, Any, Any]:
-        """(the fold, the dtype to cast to before it, and after it)."""
-        named = {NUMPY_NAMES.get(name, name): value for name, value in given.items()}
-        args, named = arrange(args, named)
-        attrs = bind((input, *args), named)[1]
-        layout, dtype, asked = input.layout, input.dtype, attrs.pop("dtype", None)
-        before = None if asked is dtype else asked
-        if before is not None:
-            layout, dtype = meet(layout), before
-        fold = settled(op, layout, dtype, attrs)
-        return fold, before, None if asked is fold.dtypes[0] else asked
 
     def call(input, *args, **given):
         if not isinstance(input, View):
@@ -51,7 +40,7 @@ def reduction(op: Reduction, tensor: type[Tensor]):
         except KeyError:
             if len(known) >= KEPT:
                 known.clear()
-            fold, cast, last = known[key] = settle(input, args, given)
+            fold, cast, last = known[key] = settle(op, bind, input, args, given)
         except TypeError:  # dims in a list
             again, named = listed(args), {name: listed(value) for name, value in given.items()}
             if again == args and named == given:
@@ -78,7 +67,24 @@ def reduction(op: Reduction, tensor: type[Tensor]):
     return call
 
 
+def settle(
+    op: Reduction, bind: Callable, input: Tensor, args: tuple, given: dict[str, Any]
+) -> tuple[Fold, Any, Any]:
+    """(the fold, the dtype to cast to before it, and after it)."""
+    named = {NUMPY_NAMES.get(name, name): value for name, value in given.items()}
+    if op.arrange:
+        args, named = op.arrange(args, named)
+    attrs = bind((input, *args), named)[1]
+    layout, dtype, asked = input.layout, input.dtype, attrs.pop("dtype", None)
+    before = None if asked is dtype else asked
+    if before is not None:
+        layout, dtype = meet(layout), before
+    fold = settled(op, layout, dtype, attrs)
+    return fold, before, None if asked is fold.dtypes[0] else asked
+
+
 def settled(op: Reduction, layout: Layout, dtype: DType, attrs: dict[str, Any]) -> Fold:
+    op.compute_dtype(dtype)  # refuses some
     dim = attrs["dim"]
     if dim == () and op.no_dims == "all":
         dim = None

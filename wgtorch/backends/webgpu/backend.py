@@ -16,16 +16,20 @@ from wgtorch.backends.webgpu.pool import Block, Buffer
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.transfer import Dock, Fetch
+from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
 from wgtorch.dtype import DType, float64
 from wgtorch.layout import Layout
-from wgtorch.op import REGISTRY, TypedOp
+from wgtorch.op import REGISTRY
+from wgtorch.settled import TypedOp
 from wgtorch.storage import Value, View
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
+IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "fill",
+           "load", "synchronize", "empty_cache")  # fmt: skip
 LEAST_INT, MOST_INT = -(1 << 63), 1 << 64
 
 
@@ -43,6 +47,8 @@ class WebGPU:
         self.launcher = Launcher(self)
         self.reduction = self.folder.reduction
         self.structured = self.launcher.structured
+        for name in IN_TURN:
+            setattr(self, name, in_turn(getattr(self, name)))
 
     # The contract
 

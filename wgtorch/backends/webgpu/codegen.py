@@ -19,7 +19,7 @@ from wgtorch.backends.webgpu.packing import (
 from wgtorch.backends.webgpu.spelling import converted, spelled
 from wgtorch.dtype import DType, bool_
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
-from wgtorch.op import TypedOp
+from wgtorch.settled import TypedOp
 
 LAUNCH = "var<immediate> launch: Launch;"
 

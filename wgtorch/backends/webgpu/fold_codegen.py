@@ -19,7 +19,8 @@ from wgtorch.backends.webgpu.packing import (
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled
 from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.dtype import DType, bool_
-from wgtorch.op import Fold, Reduction, Scan
+from wgtorch.op import Reduction, Scan
+from wgtorch.settled import Fold
 
 HEAD = (
     "units",

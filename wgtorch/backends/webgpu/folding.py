@@ -14,7 +14,7 @@ from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.layout import Layout
-from wgtorch.op import Fold
+from wgtorch.settled import Fold
 from wgtorch.storage import Value
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from typing import Any
 from wgtorch.config import DEBUG, trace
 from wgtorch.dtype import DType
 from wgtorch.layout import OFFSET, SINGLE, Layout
-from wgtorch.op import Draw, TypedOp
+from wgtorch.op import Draw
+from wgtorch.settled import TypedOp
 from wgtorch.storage import Value
 
 DRAWN = -1  # the form of an operand that is drawn, not read
@@ -131,17 +132,7 @@ class Program:
         if not steps:
             loads.append(root.filled if type(root) is Promise else root)
             place[loads[0]] = -1
-        numbers, places = [], {}
-        for load in loads:
-            key.append(load.kind)
-            if load.form > SINGLE:  # operands that lie alike are found by the same numbers
-                known = len(places)
-                key.append(places.setdefault(load.layout, known))
-                if len(places) == known:
-                    continue
-            if load.form:
-                numbers += load.numbers
-        self.load_numbers, self.scalars = numbers, scalars
+        self.load_numbers, self.scalars = placed(loads, key), scalars
         self.key = tuple(key)  # what the kernel's text depends on
         if DEBUG >= 3:
             trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
@@ -154,6 +145,22 @@ class Program:
     @property
     def title(self) -> str:
         return "+".join(step.typed.op.name for step in self.steps) or "load"
+
+
+def placed(loads: list[Load], key: list[Any]) -> list[float]:
+    """Run-time numbers of the loads; what a kernel's text must know of them goes to `key`."""
+    numbers: list[float] = []
+    places: dict[Layout, int] = {}
+    for load in loads:
+        key.append(load.kind)
+        if load.form > SINGLE:  # operands that lie alike are found by the same numbers
+            known = len(places)
+            key.append(places.setdefault(load.layout, known))
+            if len(places) == known:
+                continue
+        if load.form:
+            numbers += load.numbers
+    return numbers
 
 
 def waiting(root: Promise | Load) -> list[Promise]:

@@ -22,7 +22,8 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
-from wgtorch.op import Call, Rowwise
+from wgtorch.op import Rowwise
+from wgtorch.settled import Call
 from wgtorch.storage import Value
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from wgtorch.backends.webgpu.packing import (
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.backends.webgpu.walks import Walk
-from wgtorch.op import Fold
+from wgtorch.settled import Fold
 
 HEAD = ("units", "cols", "span", "rows", "splits")
 

@@ -13,7 +13,7 @@ from wgtorch.backends.webgpu.folding import MAX_GROUPS, check_state
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.layout import Layout
-from wgtorch.op import Call, Fold
+from wgtorch.settled import Call, Fold
 from wgtorch.storage import Value
 
 if TYPE_CHECKING:

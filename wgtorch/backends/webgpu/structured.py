@@ -32,7 +32,8 @@ from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.config import CHECK, FALLBACK
 from wgtorch.dtype import DType, bool_, int32
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
-from wgtorch.op import Call, Facts, Join, Map, Pass, Rowwise, Scan, Structured
+from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Scan, Structured
+from wgtorch.settled import Call
 from wgtorch.storage import Value, View, gift
 
 if TYPE_CHECKING:

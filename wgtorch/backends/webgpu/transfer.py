@@ -17,6 +17,7 @@ import wgpu
 from wgtorch.backends.webgpu.complaints import Complaints, raise_first
 from wgtorch.backends.webgpu.pool import Buffer, Pool
 from wgtorch.backends.webgpu.queue import Queue
+from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.storage import Value
 
 HOST = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
@@ -44,6 +45,7 @@ class Download:
         self.value = None
         return True
 
+    @in_turn
     def array(self) -> np.ndarray:
         """Waits; flat, in the device's element type. The memory is mapped, not copied again."""
         if self.value is not None:
