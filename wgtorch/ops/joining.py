@@ -9,7 +9,8 @@ import numpy as np
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Join, Tensors, composite, declare
 from wgtorch.ops.samples import normal
-from wgtorch.ops.views import diagonal_layout, select_layout, slice_layout
+from wgtorch.ops.slants import diagonal_layout
+from wgtorch.ops.views import select_layout, slice_layout
 from wgtorch.storage import View
 
 
