@@ -152,10 +152,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         result = value.device.backend.elementwise(known, args, NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
         if (mask or writes) and state.recording:
-            if writes:
-                record(op, args, NO_ATTRS, out)
-            else:
-                record_simple(op, args, mask, out)
+            record(op, args, NO_ATTRS, out) if writes else record_simple(op, args, mask, out)
         return out
 
     return call
