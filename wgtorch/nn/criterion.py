@@ -201,8 +201,9 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
-    if input.device.type == "cpu" and not bool(((input >= 0) & (input <= 1)).all()):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    for name, given in (("input", input), ("target", target)):
+        if given.device.type == "cpu" and not bool(((given >= 0) & (given <= 1)).all()):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = BinaryCrossEntropy.apply(input, target)
     loss = loss if weight is None else loss * weight
     return reduced(loss, named_reduction(size_average, reduce, reduction))
