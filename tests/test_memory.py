@@ -1,4 +1,4 @@
-"""Memory returns by reference counting alone; what is in use is known exactly; losses are errors."""
+"""Memory returns by reference counting alone, is counted exactly, and its loss is an error."""
 
 import gc
 import subprocess

@@ -160,19 +160,10 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
 
 def elementwise(op: Elementwise, tensor: type[Tensor]):
     """Any number of operands, and attributes."""
-    bind, typed, count = binder(op), op.typed, len(op.inputs)
-    names, defaults = tuple(op.attrs), tuple(op.attrs.values())
-    straight = tuple(op.parameters)[:count] == op.inputs and not op.defaults
-    least = count + sum(d is MISSING for d in defaults)
+    bind, typed = quick_binder(op), op.typed
 
     def call(*args, **given):
-        if given or not straight or not least <= len(args) <= count + len(names):
-            args, attrs = bind(args, given)
-        elif names:
-            attrs = dict(zip(names, args[count:] + defaults[len(args) - count :], strict=True))
-            args = args[:count]
-        else:
-            attrs = NO_ATTRS
+        args, attrs = bind(args, given)
         layout = device = None
         alike, mask, bit, writes, kinds = True, 0, 1, 0, []
         for a in args:
@@ -203,13 +194,28 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
         known = typed[tuple(kinds)]
         out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
         if (mask or writes) and state.recording:
-            if writes:
-                record(op, args, attrs, out)
-            else:
-                record_simple(op, args, mask, out, attrs)
+            record(op, args, attrs, out) if writes else record_simple(op, args, mask, out, attrs)
         return out
 
     return call
+
+
+def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
+    """A `binder` that is quick where operands come first and nothing is named."""
+    bind, count = binder(op), len(op.inputs)
+    names, defaults = tuple(op.attrs), tuple(op.attrs.values())
+    straight = tuple(op.parameters)[:count] == op.inputs and not op.defaults
+    least = count + sum(d is MISSING for d in defaults)
+
+    def quick(args, given):
+        if given or not straight or not least <= len(args) <= count + len(names):
+            return bind(args, given)
+        if not names:
+            return args, NO_ATTRS
+        values = args[count:] + defaults[len(args) - count :]
+        return args[:count], dict(zip(names, values, strict=True))
+
+    return quick
 
 
 def brought_together(op: Elementwise, args: tuple) -> tuple:

@@ -16,7 +16,9 @@ def pad(
     Modes: "constant" (`value`, or 0), "reflect", "replicate", "circular".
     """
     if isinstance(pad, str) or not (value is None or isinstance(value, int | float)):
-        raise TypeError(f"pad(): pad must be a tuple of ints and value a number, not {pad}, {value}")
+        raise TypeError(
+            f"pad(): pad must be a tuple of ints and value a number, not {pad}, {value}"
+        )
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * input.ndim:
