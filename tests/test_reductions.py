@@ -21,7 +21,8 @@ def normal(*shape):
 SHAPES = [
     ((64, 64), 1), ((64, 64), 0), ((7, 33), 1), ((7, 33), 0), ((1, 100_003), 1), ((3, 40_000), 1),
     ((40_000, 8), 0), ((40_000, 3), 0), ((5, 6, 8, 4), (0, 2)), ((5, 6, 7, 3), (0, 2)),
-    ((9, 16, 12), (0, 2)), ((9, 16, 12), None), ((4, 1, 5), 1), ((2, 3, 4, 5, 6), (1, 3)), ((), None),
+    ((9, 16, 12), (0, 2)), ((9, 16, 12), None), ((4, 1, 5), 1), ((2, 3, 4, 5, 6), (1, 3)),
+    ((), None),
 ]  # fmt: skip
 
 
@@ -181,7 +182,9 @@ def test_empty(device):
     assert x.sum(1).shape == (0,)
     assert x.amax(1).shape == (0,)
     assert x.logsumexp(0).tolist() == [-np.inf] * 3
-    with pytest.raises(IndexError, match=r"amax\(\): Expected reduction dim 0 to have non-zero size"):
+    with pytest.raises(
+        IndexError, match=r"amax\(\): Expected reduction dim 0 to have non-zero size"
+    ):
         x.amax(0)
     with pytest.raises(RuntimeError, match=r"max\(\): Expected reduction dim to be specified"):
         x.max()

@@ -72,8 +72,7 @@ def of_both(of_spread: Any):
 
 def corrected(samples):
     def more(rng):
-        for args, attrs in samples(rng):
-            yield args, attrs
+        yield from samples(rng)
         yield (normal(rng, 4, 7),), {"dim": 1, "correction": 0}
 
     return more
@@ -249,4 +248,3 @@ def norm(input, p: object = "fro", dim: object = None, keepdim: bool = False,
         size, dims = input.abs(), () if dim is None else dim
         return size.amax(dims, keepdim) if p > 0 else size.amin(dims, keepdim)
     return powers(input, p, dim, keepdim)
-

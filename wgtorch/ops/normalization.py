@@ -113,7 +113,9 @@ def _layer_norm(input, weight: Maybe, bias: Maybe, rank: int, eps: float):
 
 
 @composite(
-    samples=lambda rng: [((normal(rng, 3, 4, 8), (4, 8), normal(rng, 4, 8), normal(rng, 4, 8)), {})],
+    samples=lambda rng: [
+        ((normal(rng, 3, 4, 8), (4, 8), normal(rng, 4, 8), normal(rng, 4, 8)), {})
+    ],
     method=False,
 )
 def layer_norm(input, normalized_shape: object, weight: Maybe = None, bias: Maybe = None,
@@ -121,6 +123,8 @@ def layer_norm(input, normalized_shape: object, weight: Maybe = None, bias: Mayb
     "Each sample at mean 0 and variance 1 over its last dimensions, then scaled and shifted."
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     check_layer(input, shape, weight, bias)
+    if input.dtype.category < 2:
+        raise NotImplementedError(f'"layer_norm" not implemented for \'{input.dtype.short}\'')
     return input._layer_norm(weight, bias, len(shape), eps)[0]
 
 
@@ -251,9 +255,7 @@ def sums(grad, input, mean, rstd):
         ((normal(rng, 4, 3, 5), *[positive(rng, 1, 3, 1) for _ in range(4)]), {}),
         ((normal(rng, 4, 8), *[positive(rng, 8) for _ in range(4)]), {}),
     ],
-    refuses={
-        kind: "batch_norm is computed in floats, not in {dtype}" for kind in ("bool", "integer")
-    },
+    refuses=dict.fromkeys(("bool", "integer"), "batch_norm is computed in floats, not in {dtype}"),
     inplace=False,
 )
 def _normalized(input, mean, rstd, weight, bias):
@@ -278,6 +280,10 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
     "Per channel (dimension 1): by the batch in training, else by the running mean and variance."
     if input.ndim < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
+    if eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if input.dtype.category < 2:
+        raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.short}\'')
     check_channels(input, weight=weight, bias=bias, running_mean=running_mean,
                    running_var=running_var)  # fmt: skip
     shape = channel_shape(input)
@@ -312,10 +318,9 @@ def check_channels(input, **given: Any) -> None:
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 3, 8),), {})], method=False)
-def instance_norm(input, running_mean: Maybe = None, running_var: Maybe = None,
-                  weight: Maybe = None, bias: Maybe = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5,
-                  cudnn_enabled: bool = True):  # fmt: skip
+def instance_norm(input, weight: Maybe = None, bias: Maybe = None, running_mean: Maybe = None,
+                  running_var: Maybe = None, use_input_stats: bool = True, momentum: float = 0.1,
+                  eps: float = 1e-5, cudnn_enabled: bool = True):  # fmt: skip
     "Each channel of each sample at mean 0 and variance 1, then scaled and shifted by channel."
     if not use_input_stats:
         shape = channel_shape(input)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wgtorch.dtype import DType, int32, int64, uint8
-from wgtorch.layout import Layout
-from wgtorch.op import Facts, Map, Other, Pass, Structured, composite, declare
+from wgtorch.op import Facts, Map, Other, Pass, Structured, declare
 from wgtorch.ops.samples import apart, normal
 
 GROUP, MAX_GROUPS = 64, 65535

@@ -261,13 +261,13 @@ def _adaptive_avg_pool_backward(grad_output, sizes: Any):
     shader="adaptive_avg_pool.wgsl",
     numbers=lambda facts: even_numbers(facts.layouts[0].shape, facts.out.shape),
     places=lambda facts: {"input": facts.layouts[0]},
-    vjp={
-        "input": lambda grad, input_shape: grad._adaptive_avg_pool_backward(input_shape[-2:])
-    },
+    vjp={"input": lambda grad, input_shape: grad._adaptive_avg_pool_backward(input_shape[-2:])},
     samples=lambda rng: [((normal(rng, 2, 3, 7, 6),), {"output_size": (4, 5)})],
 )
 def _adaptive_avg_pool(input, output_size: Any):
     "The mean of each of windows that cover the planes evenly."
+    if 0 in output_size:
+        return np.zeros((*input.shape[:-2], *output_size), input.dtype)
     rows = [input[..., y, :].mean(-2) for y in even(input.shape[-2], output_size[0])]
     lines = np.stack(rows, -2)
     return np.stack([lines[..., x].mean(-1) for x in even(lines.shape[-1], output_size[1])], -1)

@@ -170,8 +170,8 @@ def of_slices(input, dim: int, return_inverse: bool, return_counts: bool, consec
     else:
         values, inverse, counts = np.unique(array, False, True, True, axis=0)
     out = input.new_tensor(np.ascontiguousarray(np.moveaxis(values, 0, dim)))
-    facts = [input.new_tensor(x.reshape(-1), dtype=int64) for x in (inverse, counts)]
-    return picked(out, *facts, return_inverse, return_counts)
+    went, many = (input.new_tensor(x.reshape(-1), dtype=int64) for x in (inverse, counts))
+    return picked(out, went, many, return_inverse, return_counts)
 
 
 @composite(samples=None)

@@ -66,14 +66,15 @@ def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = No
     combine="a + b",
     identity="0",
     leave="a / count",
-    refuses={
-        kind: "mean(): could not infer output dtype. Input dtype must be either a floating point"
-        " or complex dtype. Got: {dtype}"
-        for kind in ("bool", "integer")
-    },
+    refuses=dict.fromkeys(
+        ("bool", "integer"),
+        "mean(): could not infer output dtype. Input dtype must be either a floating point or"
+        " complex dtype. Got: {dtype}",
+    ),
     vjp={
-        "input": lambda grad, input_shape, dim, keepdim: spread(grad, input_shape, dim, keepdim)
-        / count(input_shape, dim)
+        "input": lambda grad, input_shape, dim, keepdim: (
+            spread(grad, input_shape, dim, keepdim) / count(input_shape, dim)
+        )
     },
     samples=folding(),
 )
@@ -88,8 +89,9 @@ def mean(input, dim: object = None, keepdim: bool = False, *, dtype: object = No
     identity="0",
     enter="nan_as_zero(x)",
     vjp={
-        "input": lambda grad, input, dim, keepdim: spread(grad, input.shape, dim, keepdim)
-        * ~input.isnan()
+        "input": lambda grad, input, dim, keepdim: (
+            spread(grad, input.shape, dim, keepdim) * ~input.isnan()
+        )
     },
     samples=lambda rng: [((holes(rng, 3, 5),), {}), ((holes(rng, 3, 5),), {"dim": 0})],
 )
@@ -137,8 +139,13 @@ def count_nonzero(input, dim: object = None):
     combine="a * b",
     identity="1",
     folds="sum",
-    vjp={"input": lambda grad, input, dim, keepdim: grad.restored(dim, keepdim) * others(input, dim)},
-    samples=lambda rng: [*folding(near_one)(rng), ((np.float32([[0, 2.5, -1], [3, 0, 0]]),), {"dim": 1})],
+    vjp={
+        "input": lambda grad, input, dim, keepdim: grad.restored(dim, keepdim) * others(input, dim)
+    },
+    samples=lambda rng: [
+        *folding(near_one)(rng),
+        ((np.float32([[0, 2.5, -1], [3, 0, 0]]),), {"dim": 1}),
+    ],
 )
 def prod(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Product over dim (all of them by default). Integers are multiplied as int64."

@@ -35,7 +35,8 @@ def same_shape(input: tuple[int, ...], *others: Any, dim: int, **attrs: Any) -> 
 
 def exponentials(input: np.ndarray, dim: int) -> np.ndarray:
     """Of the distances from the largest; 0-d counts as one row of one."""
-    return np.exp(input - np.max(input, axis=dim if input.ndim else None, keepdims=True, initial=-np.inf))
+    axis = dim if input.ndim else None
+    return np.exp(input - np.max(input, axis=axis, keepdims=True, initial=-np.inf))
 
 
 def total(array: np.ndarray, dim: int) -> np.ndarray:
@@ -116,8 +117,8 @@ def as_floats(input, dtype, name: str):
     if dtype is not None:
         return input.to(dtype)
     if not input.is_floating_point():
-        kernel = "log_softmax_lastdim_kernel_impl" if "log" in name else "softmax_lastdim_kernel_impl"
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{input.dtype.short}\'')
+        kernel = f"{'log_' if 'log' in name else ''}softmax_lastdim_kernel_impl"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
     return input
 
 

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import (
-    bfloat16, bool_, float16, int8, int16, int32, int64, uint8,
+    bfloat16,
+    bool_,
+    float16,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
 )  # fmt: skip
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Facts, Pass, Structured, declare
@@ -186,7 +193,8 @@ def few(facts: Facts, dim: int, count: int, largest: bool) -> list[Pass]:
     rows, wide, software = layout.numel // whole, dtype.itemsize == 8, facts.traits.is_software
     lanes = min((2048 if software else 1 << 16) // rows, whole // max(64, 4 * count))
     length, lanes, passes = whole, max(1, lanes), []
-    reads, source = ("input",), seen(wide)
+    reads: tuple[str, ...] = ("input",)
+    source = seen(wide)
     flip = 0xFFFFFFFF if largest else 0
     while True:
         step = 1 if software or lanes == 1 else lanes
@@ -270,11 +278,9 @@ def samples(rng) -> Iterator[tuple[tuple, dict[str, Any]]]:
     outputs=("values", "indices"),
     plan=sort_plan,
     vjp={
-        "input": lambda grad, indices, input_shape, dim: grad.new_zeros(input_shape).scatter(
-            dim, indices, grad
+        "input": lambda grad, indices, input_shape, dim: (
+            grad.new_zeros(input_shape).scatter(dim, indices, grad) if input_shape else grad
         )
-        if input_shape
-        else grad
     },
     samples=samples,
     torch="sort",

@@ -13,7 +13,14 @@ from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, draw_quad, lane_function, seed_of
 from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program
 from wgtorch.backends.webgpu.packing import (
-    LANES, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
+    LANES,
+    Dialect,
+    element_type,
+    one_writable,
+    quad_type,
+    read_one,
+    read_quad,
+    write_one,
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled

@@ -137,8 +137,9 @@ class Folder:
         if not last:
             second = self._second(fold, way.rows, share.splits, leave)
             part_bytes = share.splits * way.rows * fold_codegen.part_bytes(fold)
-        return Launch(kernel, head + way.numbers, leave if last else (), share.groups, sizes, second,
-                      part_bytes)  # fmt: skip
+        more = leave if last else ()
+        numbers = head + way.numbers
+        return Launch(kernel, numbers, more, share.groups, sizes, second, part_bytes)
 
     def _second(self, fold: Fold, rows: int, splits: int, leave: tuple[float, ...]):
         """Folds the parts of all splits."""
@@ -215,4 +216,3 @@ def power_above(n: int) -> int:
 
 def power_below(n: int) -> int:
     return 1 << max(n, 1).bit_length() - 1
-

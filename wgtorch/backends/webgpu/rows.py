@@ -1,8 +1,8 @@
 """Ops on rows: what a row folds to comes back to each of its elements (softmax, normalisations).
 
 A shader has `fn do_row(row: Base)` and runs in two ways: a thread for each row on a CPU, many
-threads on a GPU. It reads and writes by steps k < steps(), `NAME_get(row, k)` and
-`NAME_put(row, k, v)`, or once a row, `NAME_set(v)`; v is of type V, a number or four neighbours. `all_sum(v)` and
+threads on a GPU. It reads and writes by steps k < steps(), `NAME_get(row, k)` and `NAME_put(row, k,
+v)`, or once a row, `NAME_set(v)`; v is of type V, a number or four neighbours. `all_sum(v)` and
 `all_max(v)` fold what the threads of a row have. `NAME_v(...)` applies a function to each number.
 """
 
@@ -16,7 +16,12 @@ from wgtorch.backends.webgpu.codegen import Writer
 from wgtorch.backends.webgpu.fold_codegen import constants, declare_walk, function, taken, where
 from wgtorch.backends.webgpu.folding import group_share, thread_share
 from wgtorch.backends.webgpu.packing import (
-    LANES, Dialect, one_writable, quad_type, write_one, write_quad,
+    LANES,
+    Dialect,
+    one_writable,
+    quad_type,
+    write_one,
+    write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk

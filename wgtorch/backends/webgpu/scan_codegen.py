@@ -5,17 +5,36 @@ from __future__ import annotations
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer
 from wgtorch.backends.webgpu.fold_codegen import (
-    FOUR, HEAD as FOLD_HEAD, constants, declare_leave, declare_rest, declare_state, declare_walk,
-    element_dtype, function, gathered, taken, where,
+    FOUR,
+    constants,
+    declare_leave,
+    declare_many,
+    declare_rest,
+    declare_state,
+    declare_walk,
+    element_dtype,
+    function,
+    gathered,
+    taken,
+    where,
 )  # fmt: skip
+from wgtorch.backends.webgpu.fold_codegen import (
+    HEAD as FOLD_HEAD,
+)
 from wgtorch.backends.webgpu.packing import (
-    Dialect, one_writable, quad_type, write_one, write_quad,
+    Dialect,
+    one_writable,
+    quad_type,
+    write_one,
+    write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted
 from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.settled import Fold
 
 HEAD = ("units", "cols", "span", "rows", "splits")
+FIRST = {True: "scan_fold_groups.wgsl", False: "fold_threads.wgsl"}  # by whether groups share
+THREADS: dict[str, int | bool] = {"NESTED": False, "GROUP": 64}
 
 
 def scan(fold: Fold, way: Walk, file: str, carries: bool, dialect: Dialect) -> str:
@@ -29,20 +48,29 @@ def scan(fold: Fold, way: Walk, file: str, carries: bool, dialect: Dialect) -> s
     for n, dtype in enumerate(fold.dtypes):
         declare_leave(writer, fold, n, dtype)
     if file == "scan_groups.wgsl":
-        declare_gathering(writer, fold, way, lines, 4 if way.quads else 1)
+        declare_gathering(writer, lines, 4 if way.quads else 1)
+        declare_spread(writer, fold, way, 4 if way.quads else 1)
     else:
         declare_step(writer, fold, way, lines)
     return writer.text(library.shader(file))
 
 
-def first(fold: Fold, way: Walk, shape: dict[str, int | bool], file: str, dialect: Dialect) -> str:
+def first(fold: Fold, way: Walk, by_groups: bool, dialect: Dialect) -> str:
     """The kernel that folds each split, and leaves parts."""
-    writer = Writer(dialect, *FOLD_HEAD)
-    constants(writer, shape | {"STEP": way.step, "NESTED": False})
+    file = FIRST[by_groups]
+    writer = Writer(dialect, *(HEAD if by_groups else FOLD_HEAD))
+    constants(writer, {"STEP": way.step} if by_groups else {"STEP": way.step, **THREADS})
     declare_walk(writer, way)
     declare_state(writer, fold.op, fold.compute)
     lines = entered(writer, fold, way)
+    if by_groups:
+        declare_gathering(writer, lines, 4 if way.quads else 1)
+        name = writer.bind("A", "read_write", "parts")
+        body = [f"{name}[split * launch.rows + row] = a;"]
+        writer.declare(function("leave_part(row: u32, split: u32, a: A)", body))
+        return writer.text(library.shader(file))
     writer.declare(function("take(s: S, at: Base, col: u32) -> S", [*lines, gathered(way)]))
+    declare_many(writer, file)
     declare_rest(writer, fold, way.quads == "across", False)
     return writer.text(library.shader(file))
 
@@ -120,8 +148,8 @@ def declare_step(writer: Writer, fold: Fold, way: Walk, lines: list[str]) -> Non
     writer.declare(function(head, [*lines, f"return {answer};"]))
 
 
-def declare_gathering(writer: Writer, fold: Fold, way: Walk, lines: list[str], count: int) -> None:
-    """Q, the elements of a thread, each with those before it; `empty`, `total`, `spread`."""
+def declare_gathering(writer: Writer, lines: list[str], count: int) -> None:
+    """Q, the elements of a thread, each with those before it; `empty` and `total`."""
     names = FOUR[:count]
     writer.declare(f"struct Q {{ {', '.join(f'{c}: A' for c in names)} }}")
     nothing = ", ".join(["nothing()"] * count)
@@ -130,6 +158,10 @@ def declare_gathering(writer: Writer, fold: Fold, way: Walk, lines: list[str], c
     sums = ["let t0 = e0;"] + [f"let t{k} = combine(t{k - 1}, e{k});" for k in range(1, count)]
     answer = f"return Q({', '.join(f't{k}' for k in range(count))});"
     writer.declare(function("gather(at: Base, col: u32) -> Q", [*lines, *sums, answer]))
-    states = [f"combine(before, q.{c})" for c in names]
+
+
+def declare_spread(writer: Writer, fold: Fold, way: Walk, count: int) -> None:
+    """Writes a thread's elements, joined with what stands before them."""
+    states = [f"combine(before, q.{c})" for c in FOUR[:count]]
     body = written(writer, fold, way, states)
     writer.declare(function("spread(before: A, q: Q, at: Base, col: u32)", body))

@@ -94,18 +94,17 @@ class Scans:
     # The three
 
     def _first(self, fold: Fold, way: Walk, share: Split) -> Dispatch:
-        if share.by_groups:
-            file, constants = "fold_groups.wgsl", {"LANES": 256, "SIDE": 1, "BY_ROW": False}
-            groups = (min(way.units, MAX_GROUPS), share.splits, 1)
-        else:
-            file, constants = "fold_threads.wgsl", {"GROUP": 64}
-            groups = threads(way.units * share.splits)
-        key = ("first", *self._key(fold, way), file)
+        key = ("first", *self._key(fold, way), share.by_groups)
         kernel = self.kernels.get(key)
         if kernel is None:
-            text = scan_codegen.first(fold, way, constants, file, self.home.dialect)
+            text = scan_codegen.first(fold, way, share.by_groups, self.home.dialect)
             kernel = self.kernels[key] = self.home.gpu.pipelines.get(text, f"{fold.op.name}<fold>")
-        head = (way.units, way.cols, 1, share.span, way.rows, share.splits)
+        if share.by_groups:
+            head = (way.units, way.cols, share.span, way.rows, share.splits)
+            groups = (min(way.units, MAX_GROUPS), share.splits, 1)
+        else:
+            head = (way.units, way.cols, 1, share.span, way.rows, share.splits)
+            groups = threads(way.units * share.splits)
         return Dispatch(kernel, head + way.numbers, groups)
 
     def _second(self, fold: Fold, way: Walk, share: Split) -> Dispatch:
@@ -162,4 +161,3 @@ def split(way: Walk, is_software: bool) -> Split:
     splits = max(1, min(chunks // 2, 2048 // units, 4096))
     span = -(-chunks // splits) * 256
     return Split(True, -(-steps // span), span)
-

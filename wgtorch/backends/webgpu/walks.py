@@ -127,9 +127,7 @@ def merged(
     return sizes, [tuple(step[n] for step in steps) for n in range(len(strides))]
 
 
-def how_many(
-    places: list[Place], lead: int, row_sizes: list[int], cols: int, written: int
-) -> str:
+def how_many(places: list[Place], lead: int, row_sizes: list[int], cols: int, written: int) -> str:
     """Which elements the lead operand gives four at a time."""
     whole = [places[lead], *places[len(places) - written :]]
     for quads in ("along", "across"):

@@ -1,0 +1,122 @@
+"""Rows that what they fold to comes back to: softmax and the norms, in every shape and share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+
+RNG = np.random.default_rng(0)
+SHAPES = [((64, 64), 1), ((64, 64), 0), ((7, 33), 1), ((7, 33), 0), ((2, 40_000), 1),
+          ((3, 8, 4), 1), ((5, 6, 7), 1), ((40_000, 2), 0), ((300, 12), -1)]  # fmt: skip
+
+
+def softmax(array, dim):
+    powers = np.exp(array.astype(np.float64) - array.max(dim, keepdims=True))
+    return powers / powers.sum(dim, keepdims=True)
+
+
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+def test_softmax_by_every_path(either_share, shape, dim):
+    array = (RNG.standard_normal(shape) * 3).astype(np.float32)
+    x = torch.tensor(array, device=either_share)
+    want = softmax(array, dim)
+    np.testing.assert_allclose(x.softmax(dim).cpu().numpy(), want, rtol=2e-5, atol=1e-9)
+    np.testing.assert_allclose(x.log_softmax(dim).cpu().numpy(), np.log(want), rtol=2e-5, atol=2e-5)
+    turned = torch.tensor(array.T.copy(), device=either_share).permute(*reversed(range(array.ndim)))
+    np.testing.assert_allclose(turned.softmax(dim).cpu().numpy(), want, rtol=2e-5, atol=1e-9)
+    half = x.half().softmax(dim)
+    assert half.dtype is torch.float16
+    wide = softmax(array.astype(np.float16).astype(np.float32), dim)
+    np.testing.assert_allclose(half.cpu().numpy(), wide, rtol=2e-3, atol=1e-6)
+
+
+def test_softmax_backward_is_one_kernel(webgpu):
+    x = torch.tensor(RNG.standard_normal((64, 64)), dtype=torch.float32, device=webgpu)
+    x.requires_grad_(True)
+    grad = torch.ones(64, 64, device=webgpu).clone()
+    queue = x.device.backend.queue
+    for _ in range(2):
+        y = x.softmax(1)
+        torch.webgpu.synchronize()
+        before = queue.counted["dispatches"]
+        y.backward(grad)
+        torch.webgpu.synchronize()
+        assert queue.counted["dispatches"] - before <= 2  # and one that adds to x.grad
+        x.grad = None
+
+
+def test_softmax_refuses_integers_without_a_dtype(device):
+    x = torch.tensor([1, 2, 3], device=device)
+    with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+        x.softmax(0)
+    got = x.softmax(0, dtype=torch.float32).cpu().numpy()
+    np.testing.assert_allclose(got, softmax(np.array([1, 2, 3]), 0), rtol=1e-6)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        x.float().softmax(1)
+
+
+@pytest.mark.parametrize("shape", [(5, 64), (5, 33), (3, 4, 8), (2, 20_000)])
+def test_layer_norm_by_every_path(either_share, shape):
+    array = (RNG.standard_normal(shape) * 2 + 100).astype(np.float32)
+    weight, bias = (RNG.standard_normal(shape[-1]).astype(np.float32) for _ in range(2))
+    wide = array.astype(np.float64)
+    normed = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+    x, w, b = (torch.tensor(a, device=either_share) for a in (array, weight, bias))
+    got = torch.layer_norm(x, shape[-1:], w, b).cpu().numpy()
+    np.testing.assert_allclose(got, normed * weight + bias, rtol=1e-3, atol=2e-3)
+    plain = torch.layer_norm(x, shape[-1:]).cpu().numpy()
+    np.testing.assert_allclose(plain, normed, rtol=1e-3, atol=1e-3)
+
+
+def test_layer_norm_mistakes(device):
+    x = torch.ones(2, 3, device=device)
+    with pytest.raises(
+        RuntimeError, match=r"Given normalized_shape=\[4\], expected input with shape"
+    ):
+        torch.layer_norm(x, (4,))
+    with pytest.raises(RuntimeError, match="Expected weight to be of same shape"):
+        torch.layer_norm(x, (3,), x[0, :2])
+
+
+def test_batch_norm_moves_the_running_statistics(device):
+    array = RNG.standard_normal((8, 3, 5)).astype(np.float32) * 2 + 1
+    x = torch.tensor(array, device=device)
+    mean, var = torch.zeros(3, device=device), torch.ones(3, device=device)
+    out = torch.batch_norm(x, None, None, mean, var, True, 0.25, 1e-5)
+    rows = array.transpose(1, 0, 2).reshape(3, -1).astype(np.float64)
+    np.testing.assert_allclose(mean.cpu().numpy(), 0.25 * rows.mean(1), rtol=1e-5)
+    np.testing.assert_allclose(var.cpu().numpy(), 0.75 + 0.25 * rows.var(1, ddof=1), rtol=1e-5)
+    normed = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-5)
+    got = out.cpu().numpy().transpose(1, 0, 2).reshape(3, -1)
+    np.testing.assert_allclose(got, normed, rtol=1e-4, atol=1e-5)
+    kept = mean.clone(), var.clone()
+    torch.batch_norm(x, None, None, mean, var, False, 0.25, 1e-5)
+    assert mean.tolist() == kept[0].tolist()
+    assert var.tolist() == kept[1].tolist()
+
+
+def test_batch_norm_and_relu_are_two_kernels(webgpu):
+    x = torch.tensor(RNG.standard_normal((4, 8, 6, 6)), dtype=torch.float32, device=webgpu)
+    weight, bias = torch.ones(8, device=webgpu).clone(), torch.zeros(8, device=webgpu).clone()
+    queue = x.device.backend.queue
+
+    def step():
+        torch.webgpu.synchronize()
+        before = queue.counted["dispatches"]
+        out = torch.batch_norm(x, weight, bias, None, None, True, 0.1, 1e-5).relu()
+        out.device.backend.fill(out.storage.value)
+        torch.webgpu.synchronize()
+        return queue.counted["dispatches"] - before
+
+    step()
+    assert step() == 2
+
+
+def test_batch_norm_mistakes(device):
+    x = torch.ones(2, 3, device=device)
+    with pytest.raises(RuntimeError, match="weight should contain 3 elements not 2"):
+        torch.batch_norm(x, x[0, :2], None, None, None, True, 0.1, 1e-5)
+    with pytest.raises(RuntimeError, match="divisible by num_groups"):
+        torch.group_norm(x, 2)

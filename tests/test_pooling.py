@@ -1,0 +1,72 @@
+"""Pooling kernels: layouts, dtypes, what they keep for backward."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+
+RNG = np.random.default_rng(0)
+
+
+def windows(array, size, step):
+    view = np.lib.stride_tricks.sliding_window_view(array, (size, size), (-2, -1))
+    return view[..., ::step, ::step, :, :]
+
+
+@pytest.mark.parametrize("how", ["plain", "transposed", "stepped", "expanded"])
+def test_any_layout(device, how):
+    array = RNG.standard_normal((2, 3, 10, 12)).astype(np.float32)
+    x = torch.tensor(array, device=device)
+    if how == "transposed":
+        array, x = array.transpose(1, 0, 3, 2), x.permute(1, 0, 3, 2)
+    elif how == "stepped":
+        array, x = array[:, 1:, ::2, 1:], x[:, 1:, ::2, 1:]
+    elif how == "expanded":
+        array, x = np.broadcast_to(array[:1], (4, 3, 10, 12)), x[:1].expand(4, 3, 10, 12)
+    want = windows(array, 3, 2)
+    np.testing.assert_array_equal(torch.max_pool2d(x, 3, 2).cpu().numpy(), want.max((-2, -1)))
+    got = torch.avg_pool2d(x, 3, 2).cpu().numpy()
+    np.testing.assert_allclose(got, want.mean((-2, -1)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64", "int32", "int16", "int8", "uint8"])
+def test_max_pool_of_every_dtype(device, dtype):
+    array = RNG.integers(0, 100, (2, 2, 6, 7)).astype(dtype)
+    got = torch.max_pool2d(torch.tensor(array, device=device), 2)
+    assert got.cpu().numpy().dtype == dtype
+    np.testing.assert_array_equal(got.cpu().numpy(), windows(array, 2, 2).max((-2, -1)))
+
+
+def test_backward_keeps_a_byte_per_window(webgpu):
+    x = torch.ones(4, 8, 32, 32, device=webgpu, requires_grad=True)
+    y = torch.max_pool2d(x.clone(), 2)
+    places = y.grad_fn._saved_places
+    assert places.dtype is torch.uint8
+    assert places.shape == y.shape
+
+
+def test_gradients_of_overlapping_windows_add_up(device):
+    x = torch.tensor([[[1.0, 5.0, 2.0, 0.0]]], device=device, requires_grad=True)
+    torch.max_pool1d(x, 2, 1).sum().backward()
+    assert x.grad.tolist() == [[[0, 2, 1, 0]]]
+    y = torch.ones(1, 1, 4, device=device, requires_grad=True)
+    torch.avg_pool1d(y, 2, 1).sum().backward()
+    assert y.grad.tolist() == [[[0.5, 1, 1, 0.5]]]
+
+
+def test_windows_of_minus_infinity_beside_padding(device):
+    x = torch.full((1, 1, 2, 2), -np.inf, device=device)
+    got, places = torch.max_pool2d_with_indices(x, 2, 2, 1)
+    np.testing.assert_array_equal(got.cpu().numpy(), np.full((1, 1, 2, 2), -np.inf))
+    assert places.flatten().tolist() == [0, 1, 2, 3]
+
+
+def test_no_batch_and_empty_batch(device):
+    assert torch.max_pool2d(torch.zeros(0, 1, 4, 4, device=device), 2).shape == (0, 1, 2, 2)
+    assert torch.avg_pool2d(torch.zeros(1, 4, 4, device=device), 2).shape == (1, 2, 2)
+    assert (
+        torch.adaptive_avg_pool2d(torch.ones(3, 5, 7, device=device), 1).flatten().tolist()
+        == [1] * 3
+    )
