@@ -284,6 +284,10 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if input.dtype.category < 2:
         raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.short}\'')
+    if eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if input.dtype.category < 2:
+        raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.short}\'')
     check_channels(input, weight=weight, bias=bias, running_mean=running_mean,
                    running_var=running_var)  # fmt: skip
     shape = channel_shape(input)
