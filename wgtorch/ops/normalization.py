@@ -232,8 +232,9 @@ def sums(grad, input, mean, rstd):
     """(sum of grad, sum of grad * normalised) of each row: what the formulas of a norm share."""
 
     def make():
+        total = grad.sum_to_size(mean.shape)  # first: it makes grad, and lets go of its operands
         along = grad * ((input - mean) * rstd)
-        return grad.sum_to_size(mean.shape), along.sum_to_size(mean.shape)
+        return total, along.sum_to_size(mean.shape)
 
     return kept(grad, mean.storage.value, "sums", make)
 
@@ -280,10 +281,6 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
     "Per channel (dimension 1): by the batch in training, else by the running mean and variance."
     if input.ndim < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
-    if eps < 0:
-        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    if input.dtype.category < 2:
-        raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.short}\'')
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if input.dtype.category < 2:
