@@ -122,7 +122,7 @@ def run(case: Case, args: list[Any]) -> Any:
     try:
         return PUBLIC[case.op.name](*args, **case.attrs)
     except TypeError as error:
-        if "in float64; use .float()" in str(error) and not is_wide(case):
+        if "use .float()" in str(error) and not is_wide(case):
             pytest.skip(str(error))
         raise
 
