@@ -268,8 +268,6 @@ def _adaptive_avg_pool(input, output_size: Any):
     "The mean of each of windows that cover the planes evenly."
     if 0 in output_size:
         return np.zeros((*input.shape[:-2], *output_size), input.dtype)
-    if 0 in output_size:
-        return np.zeros((*input.shape[:-2], *output_size), input.dtype)
     rows = [input[..., y, :].mean(-2) for y in even(input.shape[-2], output_size[0])]
     lines = np.stack(rows, -2)
     return np.stack([lines[..., x].mean(-1) for x in even(lines.shape[-1], output_size[1])], -1)
