@@ -36,16 +36,16 @@ def test_training_three_ways(device, tmp_path, capsys):
     last = LAST.fullmatch(out.splitlines()[-1])
     assert last and last[2] == device and png.stat().st_size > 10_000
     if device == "cpu":
-        assert saved.saved_on_device == 0 and packed.saved_on_host < 0.4 * plain.saved_on_host
+        assert saved.saved_on_device == 0 and packed.saved_on_host < 0.45 * plain.saved_on_host
         return
     kept = plain.saved_on_device
     assert plain.saved_on_host == 0 and saved.saved_on_host >= kept > 0
-    assert packed.saved_on_device < 0.4 * kept
+    assert packed.saved_on_device < 0.45 * kept
     assert sum(plain.saved_by_block) == kept and len(plain.saved_by_block) == 3
     if wt.webgpu.get_device_properties().mappable:  # else values come back before they are read
         assert saved.peak_bytes <= plain.peak_bytes - (kept - max(plain.saved_by_block))
     assert saved.peak_bytes < 0.75 * plain.peak_bytes
-    assert packed.peak_bytes <= plain.peak_bytes - packed.saved_on_device
+    assert packed.peak_bytes < 0.85 * plain.peak_bytes
     assert (int(last[4]), int(last[5])) == (plain.peak_bytes, saved.peak_bytes)
 
 
