@@ -81,9 +81,7 @@ def measure_numpy() -> dict[str, float]:
 
 
 def measure_torchlike(torch, device: str, done: Callable, fill: Callable) -> dict[str, float]:
-    a, b, line, square, rows = (
-        torch.tensor(x).to(device) for x in (A, B, LINE, SQUARE, ROWS)
-    )
+    a, b, line, square, rows = (torch.tensor(x).to(device) for x in (A, B, LINE, SQUARE, ROWS))
     step = mlp(torch, device)
     return {
         "matmul 512": queued(lambda: a @ b, done),

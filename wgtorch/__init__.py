@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 
-from wgtorch import backends as _backends  # noqa: F401  (registers cpu, webgpu and meta)
+from wgtorch import backends as _backends  # registers cpu, webgpu and meta
 from wgtorch import autograd, create, random, sampling as _sampling, show, webgpu
 from wgtorch.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled, is_anomaly_detection_enabled, is_anomaly_enabled,

@@ -13,7 +13,8 @@ from wgtorch.device import Device
 from wgtorch.dtype import DType, int64, result_kind
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
-from wgtorch.tensor import Tensor, full as filled, shape_of
+from wgtorch.tensor import Tensor, shape_of
+from wgtorch.tensor import full as filled
 
 _default_device: Device | None = None
 
@@ -88,7 +89,7 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
         raise ValueError(uneven(leaves)) from None
     if array.dtype.kind in "USOu" and not has_numpy(leaves):
         array = settled(leaves, array)
-    if not array.size or array.dtype.kind == "f" and not has_numpy(leaves):
+    if not array.size or (array.dtype.kind == "f" and not has_numpy(leaves)):
         return array, dtypes.get_default_dtype()
     return array, dtypes.from_numpy(array.dtype)
 

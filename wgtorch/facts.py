@@ -98,7 +98,6 @@ class Facts(View):
         return UntypedStorage(self.storage)
 
 
-
 class UntypedStorage:
     """The bytes under a tensor, as PyTorch's `untyped_storage()` shows them."""
 

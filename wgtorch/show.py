@@ -178,9 +178,13 @@ def nested(shown, shape: tuple[int, ...], form: Form, indent: int, summarize: bo
     rows = [nested(part, shape[1:], form, indent + 1, summarize) for part in shown]
     if cut:
         rows = [*rows[:edge], "...", *rows[edge:]]
-    return "[" + (",\n" * (len(shape) - 1) + " " * (indent + 1)).join(
-        rows[:1] + rows[1:]
-    ).replace(",\n" * (len(shape) - 1), "," + "\n" * (len(shape) - 1)) + "]"
+    return (
+        "["
+        + (",\n" * (len(shape) - 1) + " " * (indent + 1))
+        .join(rows[:1] + rows[1:])
+        .replace(",\n" * (len(shape) - 1), "," + "\n" * (len(shape) - 1))
+        + "]"
+    )
 
 
 def row(words: list[str], cut: bool, width: int, indent: int) -> str:
@@ -190,5 +194,3 @@ def row(words: list[str], cut: bool, width: int, indent: int) -> str:
     per_line = max(1, (options.linewidth - indent) // (width + 2))
     lines = [words[k : k + per_line] for k in range(0, len(words), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(", ".join(line) for line in lines) + "]"
-
-

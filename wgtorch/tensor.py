@@ -16,8 +16,24 @@ from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
 from wgtorch.dispatch.write import write
 from wgtorch.dtype import (
-    ALIASES, ALL, DType, asked, bfloat16, bool_, fitting, float16, float32, float64, from_numpy,
-    get_default_dtype, int8, int16, int32, int64, result_kind, uint8,
+    ALIASES,
+    ALL,
+    DType,
+    asked,
+    bfloat16,
+    bool_,
+    fitting,
+    float16,
+    float32,
+    float64,
+    from_numpy,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    result_kind,
+    uint8,
 )  # fmt: skip
 from wgtorch.facts import Facts
 from wgtorch.index import Indexed
@@ -150,9 +166,7 @@ class Tensor(Facts, Scalar, Differentiable, Indexed, Methods):
     def __dlpack__(self, **options: Any) -> Any:
         """For other libraries to look at the memory of a cpu tensor."""
         if self.requires_grad:
-            raise BufferError(
-                "Can't export tensors that require gradient, use tensor.detach()"
-            )
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -48,6 +48,7 @@ __all__ = [
     "counting", "diagonals", "division", "exponentials", "extremes", "grids", "indexing",
     "joining", "linalg", "logic", "masks", "moments", "movement", "noise", "normalization",
     "pooling", "pools", "ranking", "rectifiers", "reductions", "rounding", "rows", "scans",
-    "scattering", "selection", "slants", "softmax", "sorting", "special", "splitting", "trigonometry",
+    "scattering", "selection", "slants", "softmax", "sorting", "special", "splitting",
+    "trigonometry",
     "updates", "views",
 ]  # fmt: skip

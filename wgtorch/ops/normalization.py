@@ -124,7 +124,7 @@ def layer_norm(input, normalized_shape: object, weight: Maybe = None, bias: Mayb
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     check_layer(input, shape, weight, bias)
     if input.dtype.category < 2:
-        raise NotImplementedError(f'"layer_norm" not implemented for \'{input.dtype.short}\'')
+        raise NotImplementedError(f"\"layer_norm\" not implemented for '{input.dtype.short}'")
     return input._layer_norm(weight, bias, len(shape), eps)[0]
 
 
@@ -284,7 +284,7 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if input.dtype.category < 2:
-        raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.short}\'')
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
     check_channels(input, weight=weight, bias=bias, running_mean=running_mean,
                    running_var=running_var)  # fmt: skip
     shape = channel_shape(input)

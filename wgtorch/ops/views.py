@@ -64,9 +64,7 @@ def transpose(input, dim0: int, dim1: int):
 def t(input):
     "The transpose of a tensor of at most two dimensions."
     if input.ndim > 2:
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D"
-        )
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return input.transpose(0, 1) if input.ndim == 2 else input.view_as(input)
 
 
@@ -303,9 +301,7 @@ def narrow(input, dim: int, start: int, length: int):
         )
     start = start + size if start < 0 else start
     if start + length > size:
-        raise RuntimeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({size})."
-        )
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return input._slice(dim, start, start + length)
 
 

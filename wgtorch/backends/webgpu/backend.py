@@ -83,7 +83,7 @@ class WebGPU:
             if isinstance(arg, View):
                 value = arg.storage.value
                 waiting = value.promise
-                if arg.layout is not out or waiting is not None and waiting.layout is not out:
+                if arg.layout is not out or (waiting is not None and waiting.layout is not out):
                     number = None if waiting is None else waiting.number
                     arg = self._operand(arg, out) if number is None else number
                 elif waiting is not None:  # what `_operand` would answer, without the call
@@ -283,7 +283,6 @@ class WebGPU:
             )
         if numel >= MOST_ELEMENTS:
             raise RuntimeError(f"{numel} elements: a webgpu tensor has less than 2**32")
-
 
     def check_double(self, typed: TypedOp) -> None:
         self.check(float64, 0)

@@ -13,7 +13,15 @@ import re
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program, Promise
 from wgtorch.backends.webgpu.packing import (
-    LANES, ROUNDED, Dialect, element_type, one_writable, quad_type, read_one, read_quad, write_one,
+    LANES,
+    ROUNDED,
+    Dialect,
+    element_type,
+    one_writable,
+    quad_type,
+    read_one,
+    read_quad,
+    write_one,
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted, spelled

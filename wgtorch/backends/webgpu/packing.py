@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wgtorch.dtype import (
-    DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8,
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
 )  # fmt: skip
 
 LANES = "xyzw"
@@ -134,7 +144,7 @@ def encoded(dtype: DType, value: str) -> str:
 
 
 def write_one(dtype: DType, name: str, place: str, value: str) -> list[str]:
-    """A packed element shares its word with others: the words are atomic, and only its bits move."""
+    """A packed element shares its word with others: words are atomic, and only its bits move."""
     many = per_word(dtype)
     if many <= 1:
         return [f"{name}[{place}] = {value};"]
