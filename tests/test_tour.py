@@ -26,14 +26,15 @@ def test_tour(kernels):
     w = torch.tensor(np.full((3, 2), 2, "f4"), device="webgpu", requires_grad=True)
 
     h = x @ w  # structured: its kernel is queued at once
-    assert kernels == ["mm"]
+    products = len(kernels)  # where k is cut in parts, another kernel adds them up
+    assert set(kernels) == {"mm"}
     y = h.relu()  # elementwise: only a promise
-    assert kernels == ["mm"] and y.value.promise
+    assert len(kernels) == products and y.value.promise
     loss = (y * 3).sum()  # a reduction needs values: the chain before it rides along
-    assert kernels == ["mm", "sum<relu+mul>"]
+    assert kernels[products:] == ["sum<relu+mul>"]
 
     loss.backward()  # the same rooms, recorded formulas instead of user code
-    assert kernels[2:] == ["mul+_where_positive", "mm", "mm"]
+    assert list(dict.fromkeys(kernels[products + 1 :])) == ["mul+_where_positive", "mm"]
     np.testing.assert_allclose(x.grad.cpu(), np.full((3, 3), 12))
 
 

@@ -75,7 +75,7 @@ class Pool:
     def take(self, nbytes: int) -> Buffer:
         size = 256 if nbytes <= 256 else 1 << (nbytes - 1).bit_length()
         if size > SMALL:
-            size = -(-nbytes // (size >> 3)) * (size >> 3)
+            size = min(-(-nbytes // (size >> 3)) * (size >> 3), max(nbytes, self.most_bytes))
         free = self.free[size]
         block = self.blocks[heappop(free)] if free else self._grow(size, nbytes)
         buffer = Buffer(block)
