@@ -200,6 +200,21 @@ def test_a_parameter_shares_what_it_is_made_of():
     assert param.tolist() == [3, 3]
 
 
+def test_the_memory_of_parameters_is_known(device):
+    known = wt.autograd.graph.is_parameter_memory
+    layer = nn.Linear(2, 3)
+    loose = layer.weight.detach().clone()
+    layer.to(device)
+    for tensor in (layer.weight, layer.weight.detach(), layer.weight.T, layer.bias[1:].detach()):
+        assert known(tensor)
+    assert not known(loose) and not known(layer.weight * 1)
+    layer.weight.data = loose
+    assert known(loose)
+    held = layer.weight.detach()
+    del layer
+    assert not known(held)
+
+
 def test_copies_and_pickles_are_independent(device):
     net = Net().to(device)
     net.tied = net.first
