@@ -4,8 +4,8 @@ Shaders read tensors through accessors that stand in front of them: `NAME_at(pla
 element in its compute type, whatever the dtype and however it is packed; `set_NAME(place, value)`
 writes one, `put_NAME(q, a, b, c, d)` four from place 4 q on, by whole words. Where several threads
 may write the same, `merge_NAME(place, value)` does. `NAME_type` is the type of an element, and
-`name_t(...)` the library's `name` for the type of the first input. A shader that declares `@binding`s
-itself gets none.
+`name_t(...)` the library's `name` for the type of the first input. A shader that declares
+`@binding`s itself gets none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer, place_function
 from wgtorch.backends.webgpu.merging import declare_joiner, declare_merger
 from wgtorch.backends.webgpu.packing import (
-    Dialect, element_type, one_writable, quad_type, read_one, write_one, write_quad,
+    Dialect,
+    element_type,
+    one_writable,
+    quad_type,
+    read_one,
+    write_one,
+    write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.rows import Rows
@@ -83,7 +89,9 @@ class Launcher:
         if isinstance(op, Scan):
             return self.scans.run, self.scans.launch(call)
         passes = self._plan(call)
-        return (self._on_the_cpu, None) if passes is None else (self._run, self._steps(call, passes))
+        if passes is None:
+            return self._on_the_cpu, None
+        return self._run, self._steps(call, passes)
 
     def _run(self, call: Call, args: tuple, steps: list[Step]) -> tuple[Value, ...]:
         home, op, buffers, results = self.home, call.op, [], []
