@@ -218,6 +218,29 @@ def gradient(call, case, flags, make, library):
         return None
 
 
+SAVES_MORE = {"allclose", "glu"}  # of the comparison's parts; the halves count as two
+
+
+@every_op
+def test_saves_no_more_than_torch(op):
+    case = cases_of(op)[0]
+    ours_ = saved(wgtorch, PUBLIC[op.name], case)
+    assert ours_ <= saved(torch, counterpart(op), case) or op.name in SAVES_MORE
+
+
+def saved(library, call, case):
+    """How many tensors a call keeps for backward."""
+    packed = []
+
+    def leaf(array):
+        return library.tensor(array).requires_grad_(array.dtype.kind == "f")
+
+    args = mapped(case, leaf).args
+    with library.autograd.graph.saved_tensors_hooks(packed.append, lambda none: none):
+        answer(call, case._replace(args=args), lambda tensor: tensor)
+    return len(packed)
+
+
 # What there is
 
 

@@ -10,7 +10,7 @@ from wgtorch.layout import wrap_dim
 from wgtorch.lazy import Lazy
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import floats_only
-from wgtorch.ops.samples import normal, options, unary, wide
+from wgtorch.ops.samples import binary, normal, options, unary, wide
 
 special = Lazy("scipy.special")
 F = "nn.functional."
@@ -154,6 +154,24 @@ def _gelu_tanh(input):
 # Gates
 
 
+def slope_of_gate(grad, input, other):
+    s = other.sigmoid()
+    return grad * input * (s * (1 - s))
+
+
+@elementwise(
+    "input * sigmoid(other)",
+    vjp={"input": lambda grad, other: grad * other.sigmoid(), "other": slope_of_gate},
+    samples=binary(),
+    refuses=floats_only("glu_cpu"),
+    torch="-",
+    inplace=False,
+)
+def _gated(input, other):
+    "input * sigmoid(other)"
+    return input * logistic(other)
+
+
 @composite(
     samples=lambda rng: [((normal(rng, 3, 4),), {}), ((normal(rng, 6, 2),), {"dim": 0})],
     torch=F + "glu",
@@ -166,6 +184,5 @@ def glu(input, dim: int = -1):
     size = input.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{input.dtype.short}'")
-    return input.narrow(dim, 0, size // 2) * input.narrow(dim, size // 2, size // 2).sigmoid()
+    half = size // 2
+    return input.narrow(dim, 0, half)._gated(input.narrow(dim, half, half))
