@@ -288,17 +288,10 @@ def size(count: int) -> str:
 
 def table(runs: list[Run]) -> None:
     head = ["", "accuracy", "ms / step", "peak on device", "saved on device", "saved on host"]
-    rows = [
-        [
-            run.way,
-            f"{run.accuracy:.4f}",
-            f"{run.ms_per_step:.2f}",
-            size(run.peak_bytes),
-            size(run.saved_on_device),
-            size(run.saved_on_host),
-        ]
-        for run in runs
-    ]
+    rows = []
+    for run in runs:
+        sizes = [size(n) for n in (run.peak_bytes, run.saved_on_device, run.saved_on_host)]
+        rows.append([run.way, f"{run.accuracy:.4f}", f"{run.ms_per_step:.2f}", *sizes])
     if Table is None:
         for row in [head, *rows]:
             print("".join(f"{cell:>16}" for cell in row))
