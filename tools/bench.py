@@ -12,6 +12,7 @@ PyTorch CUDA where that is installed.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -190,8 +191,11 @@ def start() -> None:
     code = "import time; s = time.perf_counter(); import wgtorch, sys; " \
         "print((time.perf_counter() - s) * 1e3, 'wgpu' in sys.modules)"  # fmt: skip
     took, brings = [], False
+    cached = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     for _ in range(5):
-        ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        ran = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=cached
+        )
         ms, wgpu_too = ran.stdout.split()
         took.append(float(ms))
         brings |= wgpu_too == "True"
