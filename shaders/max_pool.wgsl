@@ -1,7 +1,8 @@
 // The largest of each window of planes of rows, and which of the window's elements it is.
 //
 // launch: quads last height width out_height out_width size_y size_x step_y step_x pad_y:i32 pad_x:i32 apart_y apart_x
-// expects: input_nth(i), planes x height x width; put__out, put_places
+// expects: input_nth(i), planes x height x width; put__out, put_places; PADDED (whether a window may
+//          reach over an end)
 
 struct Found { value: input_type, place: u32 }
 
@@ -15,10 +16,10 @@ fn largest(i: u32) -> Found {
     var is_first = true;
     for (var ky = 0u; ky < launch.size_y; ky++) {
         let y = y0 + i32(ky * launch.apart_y);
-        if y < 0 || y >= i32(launch.height) { continue; }
+        if PADDED && (y < 0 || y >= i32(launch.height)) { continue; }
         for (var kx = 0u; kx < launch.size_x; kx++) {
             let x = x0 + i32(kx * launch.apart_x);
-            if x < 0 || x >= i32(launch.width) { continue; }
+            if PADDED && (x < 0 || x >= i32(launch.width)) { continue; }
             let value = input_nth((plane + u32(y)) * launch.width + u32(x));
             if is_first || above_t(found.value, value) {
                 found = Found(value, ky * launch.size_x + kx);

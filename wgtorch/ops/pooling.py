@@ -102,13 +102,18 @@ def numbers(facts: Facts, names: str, big: tuple[int, ...], small: tuple[int, ..
     return tuple([known[name] for name in names.split()])
 
 
-def overlap(facts: Facts) -> dict[str, int | bool]:
+def overlap(facts: Facts) -> dict[str, bool]:
     """What the text of the backward shaders depends on."""
     attrs = facts.attrs
     apart_ = attrs.get("apart", (1, 1))
     reach = [a * (n - 1) + 1 for a, n in zip(apart_, attrs["size"], strict=True)]
     overlaps = any(s < r for s, r in zip(attrs["step"], reach, strict=True))
     return {"OVERLAP": overlaps, "DILATED": apart_ != (1, 1)}
+
+
+def padded(facts: Facts) -> dict[str, bool]:
+    """Whether a window may reach over an end."""
+    return {"PADDED": facts.attrs["pad"] != (0, 0) or facts.attrs["ceil"]}
 
 
 SIZES = "height width out_height out_width "
@@ -121,10 +126,10 @@ def best_plan(facts: Facts) -> list[Pass]:
     if not quads:
         return []
     more = numbers(facts, SIZES + WINDOW, facts.layouts[0].shape, facts.out.shape)
-    groups = (min(-(-quads // GROUP), MAX_GROUPS), 1, 1)
     head = (quads, facts.out.numel - 1)
+    front = (f"const PADDED = {str(padded(facts)['PADDED']).lower()};",)
     return [
-        Pass("max_pool.wgsl", groups, (*head, *more), ("input",), ("_out", "places"),
+        Pass("max_pool.wgsl", groups(quads), (*head, *more), ("input",), ("_out", "places"), front,
              places=(("input", facts.layouts[0]),))
     ]  # fmt: skip
 
@@ -156,14 +161,35 @@ def picked(rng):
         yield (normal(rng, 3, *sizes), places), attrs
 
 
+def back_plan(facts: Facts) -> list[Pass]:
+    """Where windows tile the planes, a thread for each window; else one for four elements."""
+    big, small = facts.out.shape, facts.layouts[0].shape
+    if not facts.out.numel:
+        return []
+    places = (("grad_output", facts.layouts[0]), ("places", facts.layouts[1]))
+    reads = ("grad_output", "places")
+    attrs, dtype = facts.attrs, facts.out_dtypes[0]
+    tiles = all(n == o * k for n, o, k in zip(big[-2:], small[-2:], attrs["size"], strict=True))
+    alone = attrs["pad"] == (0, 0) and attrs["apart"] == (1, 1) and attrs["step"] == attrs["size"]
+    if tiles and alone and dtype.itemsize >= 4:
+        count = facts.layouts[0].numel
+        more = numbers(facts, "out_width size_y size_x", big, small)
+        return [Pass("max_pool_tiles.wgsl", groups(count), (count, *more), reads, places=places)]
+    quads = -(-facts.out.numel // 4)
+    more = (quads, facts.out.numel - 1, *numbers(facts, SIZES + WINDOW, big, small))
+    front = tuple([f"const {name} = {str(on).lower()};" for name, on in overlap(facts).items()])
+    return [Pass("max_pool_backward.wgsl", groups(quads), more, reads, front=front, places=places)]
+
+
+def groups(count: int) -> tuple[int, int, int]:
+    return (min(-(-count // GROUP), MAX_GROUPS), 1, 1)
+
+
 @declare(
-    Map,
+    Structured,
     shape=lambda grad_output, places, size, step, pad, apart, sizes: (*grad_output[:-2], *sizes),
     dtype=lambda grad_output, places, **attrs: grad_output,
-    shader="max_pool_backward.wgsl",
-    numbers=lambda facts: numbers(facts, SIZES + WINDOW, facts.out.shape, facts.layouts[0].shape),
-    places=lambda facts: {"grad_output": facts.layouts[0], "places": facts.layouts[1]},
-    constants=overlap,
+    plan=back_plan,
     vjp={
         "grad_output": lambda grad, places, size, step, pad, apart: grad._max_pool_pick(
             places, size, step, pad, apart
@@ -263,6 +289,7 @@ def _max_pool(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool)
         input
     ),
     shader="max_pool_value.wgsl",
+    constants=padded,
     numbers=lambda facts: numbers(facts, SIZES + WINDOW, facts.layouts[0].shape, facts.out.shape),
     places=lambda facts: {"input": facts.layouts[0]},
     samples=pooled,

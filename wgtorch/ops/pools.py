@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,15 @@ def pair(value: Any, op: str, name: str, count: int = 2) -> tuple[int, ...]:
 
 def window(op: str, kernel_size, stride, padding, dilation=1, ceil_mode=False, count=2) -> Window:
     """The checked window; in 1-d its height is 1."""
+    given = (kernel_size, stride, padding, dilation)
+    listed = [tuple(v) if isinstance(v, list) else v for v in given]
+    return checked_window(op, *listed, ceil_mode, count)
+
+
+@lru_cache(1024)
+def checked_window(op, kernel_size, stride, padding, dilation, ceil_mode, count) -> Window:
     size = pair(kernel_size, op, "kernel_size", count)
-    step = size if stride is None or stride == [] or stride == () else pair(
-        stride, op, "stride", count)  # fmt: skip
+    step = size if stride in (None, ()) else pair(stride, op, "stride", count)
     pad, apart_ = pair(padding, op, "padding", count), pair(dilation, op, "dilation", count)
     check(op, size, step, pad, apart_)
     if count == 1:
