@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer
 from wgtorch.backends.webgpu.fold_codegen import constants, declare_walk, function, taken, where
-from wgtorch.backends.webgpu.folding import group_share, thread_share
+from wgtorch.backends.webgpu.folding import (
+    MAX_GROUPS,
+    WANTED,
+    Share,
+    group_share,
+    power_below,
+    thread_share,
+)  # fmt: skip
 from wgtorch.backends.webgpu.packing import (
     LANES,
     Dialect,
@@ -91,8 +98,8 @@ class Rows:
         layouts += [Layout.contiguous(shape)] * len(full)
         way = walk(shape, dims, layouts, False, len(full))
         alone = home.gpu.traits.is_software and way.outer * way.cols <= LONG * way.step
-        share = (thread_share if alone else group_share)(way, False)
-        file = THREADS if share.file.startswith("fold_threads") else GROUPS
+        share = thread_share(way, False) if alone else row_share(way)
+        file = GROUPS if "LANES" in share.constants else THREADS
         fields = library.head(op.shader).get("launch", "").split()
         bound = [(n, kind[1]) for n, kind in zip(inputs, [k for k in kinds if k], strict=True)]
         bound += list(zip(op.outputs or ("result",), dtypes, strict=True))
@@ -104,6 +111,19 @@ class Rows:
         numbers = [dict(attrs)[name] for name in fields]
         head = (way.units, way.cols, way.outer)
         return Launch(kernel, (*head, *numbers, *way.numbers), share.groups)
+
+
+def row_share(way: Walk) -> Share:
+    """As many threads per row as have a few steps each: a row is read more than once, so few rows
+    should be under way at a time, for caches to hold them."""
+    steps = -(-way.cols // way.step) * way.outer
+    wanted = max(steps // 4, min(steps, WANTED // max(way.units, 1)))
+    lanes = min(256, power_below(wanted))
+    if way.by_row or lanes == 1:
+        return group_share(way, False)
+    side = 256 // lanes
+    constants: dict[str, int | bool] = {"LANES": lanes, "SIDE": side, "BY_ROW": False}
+    return Share(GROUPS, constants, (min(-(-way.units // side), MAX_GROUPS), 1, 1), 1, steps)
 
 
 def rowwise(
