@@ -111,6 +111,8 @@ def test_kernels(name, index, webgpu):
     for about, text in kernels.kernels_of(REGISTRY[name], index).items():
         if "i64" in library.COMMENT.sub("", text) and not gpu.traits.int64 and index != press.WEAK:
             continue
+        if gpu.traits.compiles_slowly and re.search(r"const MANY = [2-9]", text):
+            continue  # unrolled, which it never gets
         if group_size(text) <= gpu.traits.group_size:
             gpu.pipelines.get(text, f"{name}: {about}")
 
