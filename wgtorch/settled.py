@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ class Call:
         self.ready: Any = None  # a backend's note of how it runs this
 
 
+@cache
 def results(op: str, names: tuple[str, ...]) -> Callable:
     """PyTorch's named tuple for several results; a plain one where it has no names."""
     if names[0].startswith("_"):
