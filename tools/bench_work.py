@@ -183,7 +183,7 @@ def measure_tinygrad() -> dict[str, float]:
 
 def in_another(python: str, peer: str) -> dict[str, float]:
     """A peer's times, from an interpreter that has it; nothing where it does not run."""
-    ran = subprocess.run([python, __file__, peer], capture_output=True, text=True, timeout=300)
+    ran = subprocess.run([python, __file__, peer], capture_output=True, text=True, timeout=600)
     lines = ran.stdout.strip().splitlines()
     return json.loads(lines[-1]) if ran.returncode == 0 and lines else {}
 
