@@ -194,16 +194,17 @@ fn zeta_f32(x: f32, q: f32) -> f32 {
         sum = sum + pow_f32(a, -x);
         a = a + 1.0;
     }
-    let power = pow_f32(a, -x);
+    let power = pow_f32(a, 1.0 - x);
     let z = 1.0 / (a * a);
     let first = x / a * 0.083333336;
     let second = (x + 1.0) * (x + 2.0) * z * -0.016666668;
     let third = (x + 3.0) * (x + 4.0) * z * -0.023809524;
     let fourth = (x + 5.0) * (x + 6.0) * z * -0.025;
-    let tail = a / (x - 1.0) + 0.5 + first * (1.0 + second * (1.0 + third * (1.0 + fourth)));
-    let result = sum + power * tail;
+    let rest = 0.5 + first * (1.0 + second * (1.0 + third * (1.0 + fourth)));
+    let result = sum + power * (1.0 / (x - 1.0) + rest / a);
     let pole = (q <= 0.0) & (trunc(q) == q);
-    let undefined = (x < 1.0) | ((q < 0.0) & (trunc(x) != x)) | is_nan_f32(x) | is_nan_f32(q);
+    let between = (q < 0.0) & !pole & (trunc(x) != x);
+    let undefined = (x < 1.0) | between | !is_finite_f32(x) | is_nan_f32(q) | is_posinf_f32(q);
     let ended = select(result, float_of(0x7f800000u), pole | (x == 1.0));
     return select(ended, float_of(0x7fc00000u), undefined);
 }
