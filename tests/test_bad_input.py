@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wgtorch as torch
+from wgtorch.backends.webgpu import structured
 
 F, nn, optim = torch.nn.functional, torch.nn, torch.optim
 NAN, INF = math.nan, math.inf
@@ -157,6 +158,70 @@ CASES = {  # name: (call, exception, part of its text)
         lambda m: optim.Adam([m.floats(2, requires_grad=True)], betas=(0.9,)), ValueError, "betas",
     ),
 }  # fmt: skip
+
+
+IN_DATA = {  # what is wrong with the numbers themselves; a GPU says so at the next sync
+    "chance above 1": (lambda m: torch.bernoulli(m.of([0.5, 2.0])), "bernoulli: Expected p_in"),
+    "no chance at all": (lambda m: torch.bernoulli(m.of([NAN])), "bernoulli: Expected p_in >= 0"),
+    "chance below 0": (
+        lambda m: m.floats(2).bernoulli_(m.of([-0.5, 1.0])), "bernoulli: Expected p_in >= 0",
+    ),
+    "weight below 0": (lambda m: torch.multinomial(m.of([-1.0, 2.0]), 1), "element < 0"),
+    "endless weight": (lambda m: torch.multinomial(m.of([INF, 2.0]), 1, True), "either `inf`"),
+    "no weight": (
+        lambda m: torch.multinomial(m.of([[0.0, 0.0], [1.0, 0.0]]), 1),
+        "multinomial: invalid multinomial distribution (sum of probabilities <= 0)",
+    ),
+    "deviations": (
+        lambda m: torch.normal(m.floats(2), m.of([1.0, -1.0])),
+        "normal expects all elements of std >= 0.0",
+    ),
+    "no deviation": (lambda m: torch.normal(0.0, m.of([NAN])), "all elements of std >= 0.0"),
+    "no probability": (
+        lambda m: F.binary_cross_entropy(m.of([1.5]), m.of([1.0])),
+        "binary_cross_entropy: all elements of input should be between 0 and 1",
+    ),
+    "no target": (
+        lambda m: F.binary_cross_entropy(m.of([0.5]), m.of([-1.0])),
+        "all elements of target should be between 0 and 1",
+    ),
+    "negative class": (lambda m: F.one_hot(m.of([0, -1]), 3), "one_hot: Class values must be non"),
+    "class too large": (lambda m: F.one_hot(m.of([0, 3]), 3), "must be smaller than num_classes"),
+    "negative rate": (lambda m: torch.poisson(m.of([3.0, -1.0])), "invalid Poisson rate"),
+    "no rate": (lambda m: torch.poisson(m.of([NAN])), "invalid Poisson rate"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_DATA)
+def test_wrong_values_raise_the_same_on_both_devices(name, make):
+    call, text = IN_DATA[name]
+    if make.device == "cpu":
+        with pytest.raises(RuntimeError) as caught:
+            call(make)
+    else:
+        result = call(make)  # nobody waits for the GPU here
+        with pytest.raises(RuntimeError) as caught:
+            result.sum().item()
+    assert text in str(caught.value)
+    assert is_well(make)
+
+
+@pytest.mark.parametrize("name", ["no probability", "negative rate"])
+def test_wrong_values_raise_at_once_if_asked(name, monkeypatch):
+    if not torch.is_webgpu_available():
+        pytest.skip("no adapter")
+    monkeypatch.setattr(structured, "CHECK", 1)
+    call, text = IN_DATA[name]
+    with pytest.raises(RuntimeError, match=text):
+        call(Maker("webgpu"))
+
+
+def test_right_values_raise_nothing(make):
+    assert torch.bernoulli(make.of([0.0, 1.0])).tolist() == [0, 1]
+    assert torch.multinomial(make.of([[0.0, 3.0], [1.0, 0.0]]), 1).tolist() == [[1], [0]]
+    assert torch.normal(make.of([3.0]), make.of([0.0])).tolist() == [3]
+    assert F.one_hot(make.of([2]), 3).tolist() == [[0, 0, 1]]
+    assert torch.bernoulli(make.floats(0)).tolist() == []
 
 
 @pytest.mark.parametrize("name", CASES)

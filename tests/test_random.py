@@ -97,6 +97,8 @@ COUNTS = {
     "randint": (lambda n: wt.randint(3, 9, (n,)), stats.randint(3, 9)),
     "geometric_": (lambda n: wt.empty(n).geometric_(0.3), stats.geom(0.3)),
     "poisson": (lambda n: wt.poisson(wt.full((n,), 2.5)), stats.poisson(2.5)),
+    "poisson of 10": (lambda n: wt.poisson(wt.full((n,), 10.0)), stats.poisson(10)),
+    "poisson of 400": (lambda n: wt.poisson(wt.full((n,), 400.0)), stats.poisson(400)),
     "bernoulli": (lambda n: wt.bernoulli(wt.full((n,), 0.3)), stats.bernoulli(0.3)),
     "one of a row": (lambda n: wt.multinomial(wt.tensor([[1.0, 0, 3, 4]] * n), 1),
                      stats.rv_discrete(values=([0, 2, 3], [1 / 8, 3 / 8, 4 / 8]))),
@@ -117,6 +119,31 @@ def test_discrete_distribution(name):
     wanted = [*chances[common] * MANY, MANY - (chances[common] * MANY).sum()]
     rest = -1 if wanted[-1] < 1 else None
     assert stats.chisquare(observed[:rest], wanted[:rest], sum_check=False).pvalue > 0.01
+
+
+def test_poisson_of_every_rate(device):
+    """Means and deviations over nine decades; a rate of 0 gives 0."""
+    wt.manual_seed(21)
+    rates = np.array([0, 0.1, 3, 9.99, 10, 77, 1e4, 1e7, 1e9], np.float32)
+    many = wt.tensor(rates, device=device).expand(3000, 9)
+    drawn = wt.poisson(many).cpu().numpy().astype(np.float64)
+    assert (drawn[:, 0] == 0).all() and (drawn == np.floor(drawn)).all()
+    errors = (drawn.mean(0) - rates)[1:] / np.sqrt(rates[1:] / 3000)
+    assert np.abs(errors).max() < 4
+    np.testing.assert_allclose(drawn.var(0)[1:], rates[1:], rtol=0.12)
+    assert wt.poisson(many[:0]).shape == (0, 9)
+    assert wt.poisson(many[:2].to(wt.float16)).dtype is wt.float16
+
+
+def test_poisson_needs_no_host(webgpu):
+    before = wt.webgpu.fallbacks()
+    rates = wt.linspace(0, 300, 400, device=webgpu).reshape(20, 20).t()
+    wt.manual_seed(22)
+    gpu = wt.poisson(rates)
+    wt.manual_seed(22)
+    cpu = wt.poisson(rates.cpu())
+    assert (gpu.cpu() != cpu).sum() <= 1  # where rounding decides
+    assert wt.webgpu.fallbacks() == before
 
 
 def test_draws_do_not_repeat_and_are_independent(device):

@@ -373,7 +373,7 @@ class Pass:
     places: tuple[tuple[str, Layout], ...] = ()
     fields: tuple[str, ...] = ()  # what `numbers` are, where the declarations in front add some
     merge: str = ""  # WGSL over a and b: `merge_NAME(place, b)` joins b with the a that is there
-    complaint: str = ""  # about an `{index}` out of range
+    complaint: str | Exception = ""  # about an `{index}` out of range, or what to raise
 
 
 def is_bool(kind: DType | ZeroDim | type) -> bool:

@@ -22,6 +22,7 @@ from wgtorch.dtype import DType, bfloat16, bool_, float16, float64, get_default_
 from wgtorch.layout import Layout
 from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
+from wgtorch.ops.requirements import require
 from wgtorch.storage import Storage, View
 from wgtorch.tensor import Tensor, shape_of
 from wgtorch.tensor import full as filled
@@ -317,5 +318,5 @@ def checked_deviation(std: Any) -> None:
     if not isinstance(std, View):
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    elif std.is_cpu and std.numel() and float(std.min()) < 0:  # type: ignore[attr-defined]
-        raise RuntimeError("normal expects all elements of std >= 0.0")
+    else:
+        require(std.detach() >= 0, "normal expects all elements of std >= 0.0")  # type: ignore[attr-defined]

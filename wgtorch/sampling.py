@@ -11,6 +11,8 @@ from typing import Any
 
 from wgtorch.dispatch.write import write
 from wgtorch.dtype import DType
+from wgtorch.ops.noise import NO_CHANCE
+from wgtorch.ops.requirements import within
 from wgtorch.random import bounds, checked_deviation, drawn, integers, normals, uniform
 from wgtorch.storage import View
 from wgtorch.tensor import Tensor
@@ -128,6 +130,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     shape, device, _ = facts(self)
     chance = p.detach() if isinstance(p, View) else p  # type: ignore[attr-defined]
+    if isinstance(p, View):
+        within(chance, 0, 1, NO_CHANCE)
     numbers = drawn("_draw_uniform", shape, device, generator)
     return filled(self, numbers < chance, "bernoulli_")
 

@@ -186,6 +186,30 @@ def test_different_ones(device):
     assert empty.shape == (0,)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool", "int16"])
+@pytest.mark.parametrize(
+    "shape, dim", [((9,), 0), ((12, 1), 0), ((30, 3), 0), ((4, 21), -1), ((5, 40, 3), 1)]
+)
+def test_different_slices(shape, dim, dtype, device):
+    most = 2 if dtype == "bool" or shape[-1] > 1 else 4
+    array = np.random.default_rng(7).integers(0, most, shape).astype(dtype)
+    theirs, ours = torch.tensor(array), wgtorch.tensor(array, device=device)
+    for name in ("unique", "unique_consecutive"):
+        want = getattr(torch, name)(theirs, return_inverse=True, return_counts=True, dim=dim)
+        got = getattr(wgtorch, name)(ours, return_inverse=True, return_counts=True, dim=dim)
+        for a, b in zip(want, got, strict=True):
+            check(a, b)
+
+
+def test_different_slices_of_nothing(device):
+    for lib, options in ((torch, {}), (wgtorch, {"device": device})):
+        assert lib.unique(lib.zeros(0, 3, **options), dim=0).shape == (0, 3)
+        with pytest.raises(RuntimeError, match="There are 0 sized dimensions"):
+            lib.unique(lib.zeros(3, 0, **options), dim=0)
+        with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dim"):
+            lib.unique(lib.tensor(3.0, **options), dim=0)
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_where_values_go(right, device):
     rng = np.random.default_rng(6)

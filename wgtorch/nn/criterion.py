@@ -18,6 +18,7 @@ from wgtorch import (
     xlogy,
 )
 from wgtorch.autograd import Function
+from wgtorch.ops.requirements import within
 
 LARGEST_LOG = -100.0  # logarithms of probabilities are cut off here, as in PyTorch
 
@@ -202,8 +203,8 @@ def binary_cross_entropy(
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
     for name, given in (("input", input), ("target", target)):
-        if given.device.type == "cpu" and not bool(((given >= 0) & (given <= 1)).all()):
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+        refusal = f"binary_cross_entropy: all elements of {name} should be between 0 and 1"
+        within(given, 0, 1, refusal)
     loss = BinaryCrossEntropy.apply(input, target)
     loss = loss if weight is None else loss * weight
     return reduced(loss, named_reduction(size_average, reduce, reduction))

@@ -42,6 +42,7 @@ from wgtorch.nn.criterion import (
     smooth_l1_loss,
 )  # fmt: skip
 from wgtorch.nn.padding import pad
+from wgtorch.ops.requirements import require
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
@@ -279,14 +280,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(tensor.max()) + 1
     if num_classes < 1:
         raise RuntimeError("num_classes should be positive")
-    if tensor.device.type == "cpu" and tensor.numel():
-        if int(tensor.min()) < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if int(tensor.max()) >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
+    require(tensor >= 0, "one_hot: Class values must be non-negative.")
+    require(tensor < num_classes, "one_hot: Class values must be smaller than num_classes.")
     shape = (*tensor.shape, num_classes)
     zeros = wgtorch.zeros(shape, dtype=wgtorch.int64, device=tensor.device)
-    return zeros.scatter(-1, tensor.unsqueeze(-1), 1)
+    return zeros.scatter(-1, tensor.clamp(0, num_classes - 1).unsqueeze(-1), 1)
 
 
 # Norms

@@ -11,6 +11,7 @@ from wgtorch import generator as generators
 from wgtorch import philox
 from wgtorch.dtype import float32, int32
 from wgtorch.op import Condition, Draw, composite, declare, elementwise
+from wgtorch.ops.requirements import require, within
 from wgtorch.ops.samples import bools, normal
 
 
@@ -168,6 +169,8 @@ def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = Fa
 
 # Samples of distributions that tensors describe
 
+NO_CHANCE = "bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+
 
 @composite(method=True)
 def bernoulli(input, p: float | None = None, *, generator: Any = None):
@@ -178,10 +181,8 @@ def bernoulli(input, p: float | None = None, *, generator: Any = None):
         )
     if p is not None and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    if p is None and input.is_cpu and input.numel():
-        low, high = input.detach().aminmax()
-        if not (float(low) >= 0 and float(high) <= 1):
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    if p is None:
+        within(input, 0, 1, NO_CHANCE)
     noise = fresh(input, "_draw_uniform", None, generator)
     return (noise < (input.detach() if p is None else p)).to(input.dtype)
 
@@ -217,23 +218,12 @@ def check_weights(input, num_samples: int, replacement: bool) -> None:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
-    if not input.is_cpu:
-        return  # looking would stall the device
-    weights = input.detach().float().numpy()
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not (weights.sum(-1) > 0).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-
-
-@composite(method=False)
-def poisson(input, generator: Any = None):
-    "Poisson numbers of the rates that the input says; computed on the cpu."
-    if not input.is_floating_point():
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.short}'")
-    seed, offset = generators.of(input.device, generator).take(4)
-    rng = np.random.Generator(np.random.Philox(key=seed, counter=offset))
-    rates = input.detach().float().cpu().numpy()
-    if not (rates >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return input.new_tensor(rng.poisson(rates).astype(np.float32)).to(input.dtype)
+    weights = input.detach().float()
+    require(
+        (weights >= 0) & (weights < float("inf")),
+        "multinomial: probability tensor contains either `inf`, `nan` or element < 0",
+    )
+    require(
+        weights.amax(-1) > 0,
+        "multinomial: invalid multinomial distribution (sum of probabilities <= 0)",
+    )

@@ -21,6 +21,7 @@ import numpy as np
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer, place_function
+from wgtorch.backends.webgpu.complaints import declare_report, reports
 from wgtorch.backends.webgpu.merging import declare_joiner, declare_merger
 from wgtorch.backends.webgpu.packing import (
     Dialect,
@@ -59,7 +60,7 @@ class Step(NamedTuple):
     groups: tuple[int, int, int]
     cleared: tuple[int, ...]
     temps: tuple[int, ...]  # bytes of those that begin with this pass
-    complaint: str  # about an index out of range
+    complaint: str | Exception  # see complaints.py
 
 
 class Launcher:
@@ -124,7 +125,7 @@ class Launcher:
         return tuple(results)
 
     def _checked(self, step: Step, blocks: list) -> None:
-        """A dispatch that may report an index out of range."""
+        """A dispatch that may report what is wrong with its data."""
         dock = self.home.dock
         flags, slot = dock.flag(step.complaint)
         blocks.append(flags.block)
@@ -199,7 +200,7 @@ class Launcher:
         if kernel is None:
             text = written(op, step, bound, self.home.dialect)
             kernel = self.kernels[key] = self.home.gpu.pipelines.get(text, op.name)
-            kernel.checks = REPORT in text
+            kernel.checks = reports(text)
         return kernel
 
     # The two kinds without a shader of their own
@@ -253,9 +254,6 @@ class Launcher:
         return array.astype(np.float32) if arg.dtype.wgsl == "f32" else array
 
 
-REPORT = "report_out_of_range("
-
-
 def constant(name: str, value: int | bool) -> str:
     said = str(value).lower() if isinstance(value, bool) else f"{value}u"
     return f"const {name} = {said};"
@@ -299,13 +297,8 @@ def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) ->
         declare_place(writer, name, layout)
     if bound:
         declare_typed(writer, "\n".join((body, *step.front)), bound[0][1])
-    if REPORT in body:
-        flag = writer.bind("atomic<u32>", "read_write", "range_flags")
-        writer.fields["slot"] = "u32"
-        writer.declare(
-            f"fn {REPORT}index: u32) {{\n"
-            f"    atomicMax(&{flag}[launch.slot], max(index + 0x80000000u, 1u));\n}}"
-        )
+    if reports(body):
+        declare_report(writer, body)
     if is_map:
         body += "\n" + library.shader("elementwise.wgsl")
     return writer.text(body)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from wgtorch.backends.webgpu.complaints import Complaints, raise_first
+from wgtorch.backends.webgpu.complaints import Complaints, Said, raise_first
 from wgtorch.backends.webgpu.pool import Buffer, Pool
 from wgtorch.backends.webgpu.queue import Queue
 from wgtorch.backends.webgpu.turns import in_turn
@@ -126,16 +126,16 @@ class Dock:
         self.queue.wait()
         self.hear(left)
 
-    def flag(self, text: str) -> tuple[Buffer, int]:
-        """Where a kernel reports an index out of range: a buffer, and its slot in it."""
-        slot = self.complaints.slot(text)
+    def flag(self, complaint: str | Exception) -> tuple[Buffer, int]:
+        """Where a kernel reports what is wrong with its data: a buffer, and its slot in it."""
+        slot = self.complaints.slot(complaint)
         return self.complaints.buffer, slot
 
-    def hear(self, left: tuple[Buffer, list[str]] | None) -> None:
+    def hear(self, left: tuple[Buffer, list[Said]] | None) -> None:
         """Raises the first of the complaints that have left the device."""
         if left is not None:
-            staging, texts = left
-            raise_first(mapped(staging, 4 * len(texts)).view(np.uint32), texts)
+            staging, said = left
+            raise_first(mapped(staging, 4 * len(said)).view(np.uint32), said)
 
     def fetch(self, download: Download) -> Value:
         """On the device again, once it is read there: till then it takes no memory."""

@@ -1,0 +1,109 @@
+"""The different ones among elements, or among slices along a dim.
+
+How many there are is data, so these ops wait for the GPU once. Rows are compared as their ranks:
+each column is ranked by itself, then two ranks side by side are ranked as one, until one is left.
+"""
+
+from __future__ import annotations
+
+from wgtorch.dtype import bool_, int32, int64, uint8
+from wgtorch.layout import wrap_dim
+from wgtorch.op import composite
+from wgtorch.ops.ranking import same_as_before
+
+MOST_INT32 = 46340  # the square of so many still fits
+
+
+def runs(input, flags):
+    """(first of each run, number of the run that each element is in, lengths of the runs)."""
+    starts = ~flags
+    number = starts.cumsum(0) - 1
+    first = starts.nonzero().squeeze(1)
+    following = first._slice(0, 1, None)
+    ends = first.new_full(tuple(first.shape), input.shape[0])
+    ends = ends.slice_scatter(following, 0, 0, following.shape[0]) if following.numel() else ends
+    return first, number, ends - first
+
+
+def picked(values, inverse, counts, return_inverse: bool, return_counts: bool):
+    more = [x for x, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
+    return (values, *more) if more else values
+
+
+def ranks(columns):
+    """The rank of each element within its column; equals share one. Shape and dims are kept."""
+    values, indices = columns._sort(0, False)
+    number = (~same_as_before(values, 0)).to(int32).cumsum(0) - 1
+    return number.new_zeros(tuple(number.shape)).scatter(0, indices, number)
+
+
+def row_ranks(rows):
+    """The rank of each row of a matrix, rows in lexicographic order; equal rows share one."""
+    size = rows.shape[0]
+    kind = int32 if size <= MOST_INT32 else int64
+    known = ranks(rows.to(uint8) if rows.dtype is bool_ else rows).to(kind)
+    while known.shape[1] > 1:
+        width = known.shape[1]
+        pairs = width // 2
+        left, right = known._slice(1, 0, 2 * pairs, 2), known._slice(1, 1, 2 * pairs, 2)
+        joined = ranks(left * size + right).to(kind)
+        odd = known._slice(1, 2 * pairs, width)
+        known = joined._cat([joined, odd], 1) if width % 2 else joined
+    return known.select(1, 0)
+
+
+def of_slices(input, dim: int, return_inverse: bool, return_counts: bool, consecutive: bool):
+    """Along a dim: whole slices are compared."""
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    axis = wrap_dim(dim, input.ndim)
+    if 0 in input.shape[:axis] + input.shape[axis + 1 :]:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+    size = input.shape[axis]
+    if not size:
+        empty = input.new_zeros((0,), dtype=int64)
+        return picked(input, empty, empty, return_inverse, return_counts)
+    rows = input.detach().movedim(axis, 0).reshape((size, -1))
+    if consecutive:
+        first, number, counts = runs(rows, same_as_before(rows, 0).all(1))
+        return picked(input.index_select(axis, first), number, counts, return_inverse,
+                      return_counts)  # fmt: skip
+    inverse = row_ranks(rows).to(int64)
+    order, where = inverse._sort(0, False)
+    first, _, counts = runs(rows, same_as_before(order, 0))
+    found = input.index_select(axis, where.index_select(0, first))
+    return picked(found, inverse, counts, return_inverse, return_counts)
+
+
+@composite(samples=None)
+def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None):  # fmt: skip
+    "The different elements (slices along dim) in order; where each went, and how many there were."
+    if dim is not None:
+        return of_slices(input, dim, return_inverse, return_counts, False)
+    flat = input.reshape((-1,))
+    if not flat.numel():
+        empty = flat.new_zeros((0,), dtype=int64)
+        return picked(flat, empty.reshape(input.shape), empty, return_inverse, return_counts)
+    values, indices = flat._sort(0, False)
+    first, number, counts = runs(flat, same_as_before(values.detach(), 0))
+    inverse = number.new_zeros(tuple(number.shape)).scatter(0, indices, number)
+    return picked(values.gather(0, first), inverse.reshape(input.shape), counts, return_inverse,
+                  return_counts)  # fmt: skip
+
+
+@composite(samples=None)
+def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None):  # fmt: skip
+    "The first of each run of equal elements; which run each is in, and how long the runs are."
+    if dim is not None:
+        return of_slices(input, dim, return_inverse, return_counts, True)
+    flat = input.reshape((-1,))
+    if not flat.numel():
+        empty = flat.new_zeros((0,), dtype=int64)
+        return picked(flat, empty.reshape(input.shape), empty, return_inverse, return_counts)
+    first, number, counts = runs(flat, same_as_before(flat.detach(), 0))
+    return picked(flat.gather(0, first), number.reshape(input.shape), counts, return_inverse,
+                  return_counts)  # fmt: skip
