@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 
+from wgtorch.errors import BroadcastError, DimOutOfRangeError
+
 remembered = lru_cache(maxsize=1 << 16)
 
 # Forms: what a kernel's text must know of a layout. The numbers in it are data (`Layout.numbers`).
@@ -249,11 +251,11 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     result = list((1,) * rank)
     for shape in shapes:
         start = rank - len(shape)
-        for d, size in enumerate(shape, start):
+        for d, size in reversed(list(enumerate(shape, start))):
             if result[d] == 1:
                 result[d] = size
             elif size not in (1, result[d]):
-                raise RuntimeError(
+                raise BroadcastError(
                     f"The size of tensor a ({result[d]}) must match the size of tensor b ({size})"
                     f" at non-singleton dimension {d}"
                 )
@@ -273,7 +275,7 @@ def wrap_dim(dim: int, rank: int) -> int:
         raise TypeError(f"dim must be an int, not {type(dim).__name__}")
     bound = rank or 1
     if not -bound <= dim < bound:
-        raise IndexError(
+        raise DimOutOfRangeError(
             f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got"
             f" {dim})"
         )

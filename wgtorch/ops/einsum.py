@@ -190,6 +190,11 @@ def sizes_of_labels(terms: tuple, shapes: tuple) -> dict[Any, int]:
             if known == 1:
                 sizes[label] = size
             elif size not in (1, known):
+                if isinstance(label, int):
+                    raise wrong(
+                        f"an ellipsis covers a dimension of size {size} in operand {place}, which"
+                        f" does not broadcast with the size {known} seen before"
+                    )
                 raise wrong(
                     f"subscript {label} has size {size} for operand {place} which does not"
                     f" broadcast with previously seen size {known}"
