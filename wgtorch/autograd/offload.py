@@ -5,11 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from wgtorch.autograd.prefetch import coming
+from wgtorch.autograd.saved import Frozen
 from wgtorch.autograd.saved_hooks import called, saved_tensors_hooks
 from wgtorch.layout import Layout
+from wgtorch.storage import Storage
 
 _owners: dict[int, weakref.ref] = {}  # id of a storage -> the parameter it belongs to
 _sent: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # what is on the host
+_back: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # and again on a device
 
 
 def adopt(parameter: Any) -> None:
@@ -38,8 +42,10 @@ class save_on_cpu(saved_tensors_hooks):
 
     The copy is promised when a tensor is saved, and made when a submit passes by: it neither
     stalls nor cuts a fused kernel. Tensors of the cpu stay as they are; so do parameters, whose
-    memory is needed anyway (`offload_parameters=True` moves them too). `save_on_cpu(fn)` returns
-    `fn()` run inside. `device_type` is accepted for PyTorch's sake and not needed.
+    memory is needed anyway (`offload_parameters=True` moves them too). In backward, the tensors of
+    the next `prefetch` nodes are sent for while one runs (None: of as many as help this device, 1
+    on a GPU, 0 where the GPU is a program). `save_on_cpu(fn)` returns `fn()` run inside.
+    `device_type` is accepted for PyTorch's sake and not needed.
     """
 
     def __init__(
@@ -48,6 +54,7 @@ class save_on_cpu(saved_tensors_hooks):
         device_type: str | None = None,
         *,
         offload_parameters: bool = False,
+        prefetch: int | None = None,
     ):
         if not isinstance(pin_memory, bool):
             raise TypeError(
@@ -55,7 +62,21 @@ class save_on_cpu(saved_tensors_hooks):
                 f" {type(pin_memory).__name__}"
             )
         self.pin_memory, self.offload_parameters = pin_memory, offload_parameters
-        super().__init__(load_all if offload_parameters else load, unload)
+        if prefetch is not None:
+            counted(prefetch, "save_on_cpu")
+        self.prefetch = prefetch
+
+        def pack(tensor: Any) -> Any:
+            if tensor.device.type == "cpu" or (
+                not offload_parameters and is_parameter_memory(tensor)
+            ):
+                return tensor.detach()
+            nodes = prefetch
+            if nodes is None:
+                nodes = getattr(tensor.device.backend, "prefetch", 0)
+            return Load(tensor, nodes)
+
+        super().__init__(pack, unload)
 
     @classmethod
     def function_of(cls, args: tuple, kwargs: dict) -> tuple[Any, tuple, dict]:
@@ -67,33 +88,41 @@ class save_on_cpu(saved_tensors_hooks):
         return None, args, kwargs
 
 
-def load_all(tensor: Any) -> Any:
-    return tensor.detach() if tensor.device.type == "cpu" else Load(tensor)
-
-
-def load(tensor: Any) -> Any:
-    return tensor.detach() if is_parameter_memory(tensor) else load_all(tensor)
+def counted(prefetch: Any, who: str) -> int:
+    """How many nodes to look ahead, checked."""
+    if type(prefetch) is not int or prefetch < 0:
+        raise ValueError(f"{who}: prefetch counts nodes, 0 or more; got {prefetch!r}")
+    return prefetch
 
 
 class Load:
     """A tensor on the host that is to come back with its strides.
 
     What travels is each element once, in the order of memory; an expanded axis travels as one, and
-    what is saved in several slots travels once.
+    what is saved in several slots travels once, both ways.
     """
 
-    __slots__ = ("device", "host", "layout", "order")
+    __slots__ = ("device", "host", "layout", "nodes", "order", "there")
 
-    def __init__(self, tensor: Any):
+    def __init__(self, tensor: Any, nodes: int = 0):
         layout, self.device = tensor.layout, tensor.device
         self.layout = Layout.of(layout.shape, layout.strides, 0)
         self.order = memory_order(layout)
-        sent = _sent.setdefault(tensor.storage, weakref.WeakValueDictionary())
-        self.host = sent.get((layout, tensor.storage.version))
+        self.nodes = nodes  # how far to look ahead when this one is needed
+        self.there: Any = None  # sent for ahead
+        shape, strides = self.dense()
+        memory = Layout.of(shape, strides, layout.offset)
+        storage = tensor.storage
+        origin = storage.origin() if type(storage) is Frozen else None
+        sent = _sent.setdefault(origin or storage, weakref.WeakValueDictionary())
+        self.host = sent.get((memory, storage.version))
         if self.host is None:
-            shape, strides = self.dense()
-            packed = tensor.over(tensor.storage, Layout.of(shape, strides, layout.offset))
-            self.host = sent[layout, tensor.storage.version] = packed.to("cpu")
+            packed = tensor.over(storage, memory)
+            self.host = sent[memory, storage.version] = packed.to("cpu")
+
+    @property
+    def nbytes(self) -> int:
+        return self.host.storage.value.nbytes
 
     def dense(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shape and strides of what travels."""
@@ -101,9 +130,28 @@ class Load:
         shape = tuple([layout.shape[d] for d in self.order])
         return shape, tuple([layout.strides[d] for d in self.order])
 
+    def send_for(self) -> None:
+        """Starts on its way back now."""
+        if self.there is None:
+            self.there = self.returned()
+            value = self.there.storage.value
+            if value.promise is not None:
+                value.device.backend.fill(value)
+
+    def returned(self) -> Any:
+        """What travelled, on its device; what another slot brought back if that is there still."""
+        host = self.host
+        storage, version = _back.get(host.storage.value, NOT_BACK)
+        storage = storage()
+        if storage is not None and storage.version == version:
+            return host.over(Storage(storage.value), host.layout)
+        there = host.to(self.device)
+        _back[host.storage.value] = weakref.ref(there.storage), there.storage.version
+        return there
+
     def back(self) -> Any:
-        there = self.host.to(self.device)
-        dense = there.contiguous()
+        there, self.there = self.there, None
+        dense = (self.returned() if there is None else there).contiguous()
         layout = self.layout
         shape, strides = self.dense()
         if Layout.of(shape, strides, 0).is_contiguous:
@@ -113,8 +161,16 @@ class Load:
         return memory.over(memory.storage, layout)
 
 
+NOT_BACK = (lambda: None), 0
+
+
 def unload(packed: Any) -> Any:
-    return packed.back() if type(packed) is Load else packed
+    if type(packed) is not Load:
+        return packed
+    tensor = packed.back()
+    for load in coming(Load, packed.nodes):
+        load.send_for()
+    return tensor
 
 
 def memory_order(layout: Layout) -> list[int]:

@@ -148,11 +148,18 @@ class Slot:
         return f"{self.node.name()}'s saved '{self.name}'"
 
 
+class Frozen(Storage):
+    """A storage as it was: `origin` refers weakly to the one that goes on."""
+
+    __slots__ = ("origin",)
+    origin: Any
+
+
 def snapshot(tensor: Any) -> Any:
     """The tensor's elements of now, without a past and deaf to later writes."""
-    alias = tensor.over(Storage(tensor.storage.value), tensor.layout)
-    alias.storage.version = tensor.storage.version
-    return alias
+    frozen = Frozen(tensor.storage.value)
+    frozen.version, frozen.origin = tensor.storage.version, weakref.ref(tensor.storage)
+    return tensor.over(frozen, tensor.layout)
 
 
 def unrooted(kept: Snapshot) -> Any:
