@@ -1,0 +1,243 @@
+"""What offloading saved tensors costs a training step, and where the GPU's time goes.
+
+python tools/bench_offload.py [--layers 12] [--dim 2048] [--batch 4] [--seq 512] [--png FILE]
+    transfers alone; a step of a transformer plain and with save_on_cpu, looking 0, 1, 2 and 4 nodes
+    ahead; a chart of the two lanes, kernels and copies, from timestamps of one step of each
+python tools/bench_offload.py overlap    whether this GPU copies and computes at the same time
+
+Sizes default to what suits the adapter. "transfers" is the time of the copies themselves; where it
+is less than the compute time, offload is to cost no more than 1.10 x plain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "examples")]
+
+import bench_overlap  # noqa: E402
+from small_transformer import Transformer, sequences  # noqa: E402
+
+import wgtorch as torch  # noqa: E402
+from wgtorch.autograd.graph import save_on_cpu  # noqa: E402
+from wgtorch.backend import backend  # noqa: E402
+from wgtorch.backends.webgpu.timing import Span, Timer  # noqa: E402
+from wgtorch.device import Device  # noqa: E402
+
+HOME: Any = backend(Device("webgpu"))
+MOST_COST, LEAST_RATE = 1.10, 40.0  # x plain; GB/s each way
+REAL = {"layers": 12, "dim": 2048, "batch": 4, "seq": 512, "heads": 16}
+SOFTWARE = {"layers": 2, "dim": 64, "batch": 2, "seq": 32, "heads": 4}
+Way = Callable[[], AbstractContextManager]
+
+
+class Lanes(NamedTuple):
+    """What one step did on the GPU, in milliseconds and bytes."""
+
+    spans: list[Span]
+    compute: float
+    sent: int
+    send: float
+    fetched: int
+    fetch: float
+
+    @classmethod
+    def of(cls, spans: list[Span]) -> Lanes:
+        def spent(kind: str) -> float:
+            return sum(s.end - s.begin for s in spans if s.kind == kind) / 1e6
+
+        def moved(kind: str) -> int:
+            return sum(s.nbytes for s in spans if s.kind == kind)
+
+        return cls(spans, spent("kernel") + spent("clear"), moved("d2h"), spent("d2h"),
+                   moved("h2d"), spent("h2d"))  # fmt: skip
+
+
+class Step:
+    """One training step of a transformer."""
+
+    def __init__(self, layers: int, dim: int, batch: int, seq: int, heads: int):
+        torch.manual_seed(0)
+        self.model = Transformer(64, dim, heads, layers, seq).to("webgpu")
+        self.data = sequences(batch, seq, 64, "webgpu")
+        self.forward = 0.0  # host seconds until forward was recorded
+
+    def __call__(self, way: Way) -> None:
+        for p in self.model.parameters():
+            p.grad = None
+        start = time.perf_counter()
+        with way():
+            scores = self.model(self.data[:, :-1])
+            loss = torch.nn.functional.cross_entropy(
+                scores.flatten(0, 1), self.data[:, 1:].flatten()
+            )
+        self.forward = time.perf_counter() - start
+        loss.backward()
+        for p in self.model.parameters():
+            HOME.fill(p.grad.storage.value)
+
+    def seconds(self, way: Way, times: int = 3) -> float:
+        """The least of a few, after one that compiles and fills the pools."""
+        took = []
+        for _ in range(times + 1):
+            torch.webgpu.synchronize()
+            start = time.perf_counter()
+            self(way)
+            torch.webgpu.synchronize()
+            took.append(time.perf_counter() - start)
+        return min(took[1:])
+
+    def lanes(self, way: Way) -> Lanes:
+        torch.webgpu.synchronize()
+        timer = Timer(HOME)
+        timer.start()
+        self(way)
+        return Lanes.of(timer.stop())
+
+
+def ahead(nodes: int) -> Way:
+    return lambda: save_on_cpu(prefetch=nodes)
+
+
+def rate(nbytes: int, ms: float) -> float:
+    return nbytes / ms / 1e6 if ms else 0.0
+
+
+def judged(value: float, met: bool, limit: str) -> str:
+    return f"{value:.2f}  ({limit}: {'met' if met else 'MISSED'})"
+
+
+def transfers(pieces: int = 16) -> None:
+    """Both ways through the library, host and GPU clock."""
+    numel = 1 << (24 if not HOME.gpu.traits.is_software else 18)
+    here = [torch.full((numel,), float(i), device="webgpu") for i in range(pieces)]
+    for x in here:
+        HOME.fill(x.storage.value)
+    nbytes = 4 * numel * pieces
+    for _ in range(2):  # the second time staging memory is there
+        torch.webgpu.synchronize()
+        start = time.perf_counter()
+        there = [x.to("cpu") for x in here]
+        torch.webgpu.synchronize()
+        away = time.perf_counter() - start
+        start = time.perf_counter()
+        back = [x.to("webgpu") for x in there]
+        for x in back:
+            HOME.fill(x.storage.value)
+        torch.webgpu.synchronize()
+        home = time.perf_counter() - start
+        del back
+    assert there[3][5].item() == 3.0
+    for way, seconds in (("device to host", away), ("host to device", home)):
+        found = rate(nbytes, 1e3 * seconds)
+        print(f"{way}: {judged(found, found >= LEAST_RATE, f'GB/s, floor {LEAST_RATE:g}')}")
+
+
+def steps(options: argparse.Namespace, sizes: dict[str, int]) -> None:
+    step = Step(**sizes)
+    torch.webgpu.synchronize()
+    print(f"\n{' '.join(f'{k} {v}' for k, v in sizes.items())}:"
+          f" {sum(p.numel() for p in step.model.parameters()) / 1e6:.1f} M parameters")  # fmt: skip
+    plain = step.seconds(nullcontext)
+    forward = step.forward
+    torch.reset_peak_memory_stats()
+    step(nullcontext)
+    peak = torch.memory_stats()["allocated_bytes.all.peak"]
+    print(f"plain                  {1e3 * plain:9.2f} ms, peak {peak / 2**20:.0f} MiB,"
+          f" forward recorded in {1e3 * forward:.1f} ms")  # fmt: skip
+    offloaded = {}
+    for nodes in (0, 1, 2, 4):
+        offloaded[nodes] = step.seconds(ahead(nodes))
+        torch.reset_peak_memory_stats()
+        step(ahead(nodes))
+        peak = torch.memory_stats()["allocated_bytes.all.peak"]
+        print(f"save_on_cpu, {nodes} ahead   {1e3 * offloaded[nodes]:9.2f} ms"
+              f" ({offloaded[nodes] / plain:.3f} x plain), peak {peak / 2**20:.0f} MiB,"
+              f" forward recorded in {1e3 * step.forward:.1f} ms")  # fmt: skip
+    best = min(offloaded, key=lambda nodes: offloaded[nodes])
+    before, after = step.lanes(nullcontext), step.lanes(ahead(best))
+    report(plain, offloaded[best], before, after)
+    if options.png:
+        chart(before, after, Path(options.png))
+
+
+def report(plain: float, offloaded: float, before: Lanes, after: Lanes) -> None:
+    moved = after.send + after.fetch
+    print(f"\nby timestamps: compute {before.compute:.2f} ms plain, {after.compute:.2f} offloaded")
+    for way, nbytes, ms in (
+        ("to the host", after.sent, after.send),
+        ("to the device", after.fetched, after.fetch),
+    ):
+        print(f"  {way}: {nbytes / 2**20:.1f} MiB in {ms:.2f} ms,"
+              f" {judged(rate(nbytes, ms), rate(nbytes, ms) >= LEAST_RATE, 'GB/s')}")  # fmt: skip
+    cost = offloaded / plain
+    hidden = 1 - 1e3 * (offloaded - plain) / moved if moved else 1.0
+    print(f"transfers {moved:.2f} ms are {moved / before.compute:.2f} of compute;"
+          f" hidden: {hidden:.2f} of them")  # fmt: skip
+    if moved < before.compute:
+        print(f"step, x plain: {judged(cost, cost <= MOST_COST, f'ceiling {MOST_COST:g}')}")
+    else:
+        print(f"step, x plain: {cost:.2f} (no ceiling: transfers take longer than compute)")
+
+
+# The chart
+
+COLOURS = {"kernel": "tab:blue", "clear": "tab:blue", "copy": "tab:gray", "d2h": "tab:orange",
+           "h2d": "tab:green"}  # fmt: skip
+WORDS = {"kernel": "kernels", "d2h": "to the host", "h2d": "back to the device"}
+
+
+def chart(before: Lanes, after: Lanes, path: Path) -> None:
+    """Two lanes for each way, time from left to right."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 1, figsize=(12, 4.6), sharex=True, layout="constrained")
+    for axis, lanes, title in ((axes[0], before, "plain"), (axes[1], after, "save_on_cpu")):
+        zero = min(span.begin for span in lanes.spans)
+        for kind, words in WORDS.items():
+            lane = 1 if kind == "kernel" else 0
+            spans = [s for s in lanes.spans if s.kind == kind]
+            bars = [((s.begin - zero) / 1e6, (s.end - s.begin) / 1e6) for s in spans]
+            total = sum(width for _, width in bars)
+            label = f"{words}: {total:.1f} ms"
+            if kind != "kernel":
+                label += f", {sum(s.nbytes for s in spans) / 2**20:.0f} MiB"
+            axis.broken_barh(bars, (lane - 0.35, 0.7), color=COLOURS[kind], label=label)
+        axis.set_yticks([0, 1], ["copies", "compute"])
+        axis.set_title(title, loc="left")
+        axis.legend(loc="upper right", ncols=3, fontsize=8, framealpha=0.9)
+        axis.set_ylim(-0.6, 2.1)
+    axes[1].set_xlabel("ms on the GPU's clock")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    print(f"chart: {path}")
+
+
+def main(given: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", nargs="?", choices=("steps", "overlap"), default="steps")
+    sizes = SOFTWARE if HOME.gpu.traits.is_software else REAL
+    for name, value in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--png", default="offload.png", help="where the chart goes; '' for none")
+    options = parser.parse_args(given)
+    if options.what == "overlap":
+        bench_overlap.main()
+        return
+    print(torch.webgpu.get_device_name())
+    transfers()
+    steps(options, {name: getattr(options, name) for name in sizes})
+
+
+if __name__ == "__main__":
+    main()

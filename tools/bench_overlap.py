@@ -1,0 +1,143 @@
+"""Whether copies and kernels run at the same time on this adapter: what offload can hide behind.
+
+A kernel that only computes stands for a network; 16 MiB pieces go to host memory and back. Alone,
+then both, the copies recorded (a) each behind its own kernel, as an op that saves does, (b) in one
+burst before the kernels, and (c) by the kernel's own spare workgroups, which write host memory.
+hidden = 1 - (both - kernels alone) / copies alone: 1 is free, 0 is one after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import wgpu
+
+import wgtorch as torch
+from wgtorch.backend import backend
+from wgtorch.backends.webgpu.pool import STORAGE, Pool
+from wgtorch.device import Device
+
+PIECE = 1 << 24  # bytes
+COUNT = 16  # pieces
+HOST = wgpu.BufferUsage.MAP_READ | STORAGE
+
+WORK = """struct Launch { spare: u32, turns: u32, words: u32 }
+var<immediate> launch: Launch;
+@group(0) @binding(0) var<storage, read_write> sink: array<vec4f>;
+@group(0) @binding(1) var<storage, read_write> source: array<vec4u>;
+@group(0) @binding(2) var<storage, read_write> target: array<vec4u>;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
+    if group.x < launch.spare {  // the first are the first to start
+        let step = launch.spare * 256u;
+        for (var i = group.x * 256u + t; i < launch.words; i += step) {
+            target[i] = source[i];
+        }
+        return;
+    }
+    var a = vec4f(f32(t)); var b = vec4f(1.0); var c = vec4f(0.5); var d = vec4f(0.25);
+    for (var k = 0u; k < launch.turns; k++) {
+        a = fma(a, vec4f(0.999), b); b = fma(b, vec4f(0.999), c);
+        c = fma(c, vec4f(0.999), d); d = fma(d, vec4f(0.999), a);
+    }
+    sink[(group.x * 256u + t) & 1023u] = a + b + c + d;
+}
+""".replace("target", "goal")  # a reserved word
+
+
+class Overlap:
+    """The kernel, and buffers on both sides."""
+
+    def __init__(self) -> None:
+        self.home: Any = backend(Device("webgpu"))
+        self.queue, self.software = self.home.queue, self.home.gpu.traits.is_software
+        self.piece = PIECE if not self.software else PIECE >> 6
+        self.kernel = self.home.gpu.pipelines.get(WORK, "work")
+        self.pool = Pool(self.home.gpu.device, HOST)
+        self.sink = self.home.take(1 << 14)
+        self.near = [self.home.take(self.piece) for _ in range(COUNT)]
+        self.far = [self.pool.take(self.piece) for _ in range(COUNT)]
+        self.work, self.turns = (132 * 8, 1000) if not self.software else (4, 10)
+        alone = self.seconds(self.computed)
+        self.turns = max(
+            1, int(self.turns * self.seconds(self.copied) / alone)
+        )  # as long as copies
+
+    def launch(self, work: int, spare: int, source: Any, target: Any) -> None:
+        blocks = [self.sink.block, source.block, target.block]
+        numbers = (spare, self.turns, self.piece // 16)
+        self.queue.dispatch(self.kernel, blocks, numbers, (work + spare, 1, 1))
+
+    def seconds(self, run: Callable[[], None]) -> float:
+        """The least of five."""
+        took = []
+        for _ in range(6):
+            self.queue.flush()
+            self.queue.wait()
+            start = time.perf_counter()
+            run()
+            self.queue.flush()
+            self.queue.wait()
+            took.append(time.perf_counter() - start)
+        return min(took[1:])
+
+    def computed(self) -> None:
+        for near in self.near:
+            self.launch(self.work, 0, near, self.sink)
+
+    def copied(self, back: bool = False) -> None:
+        for near, far in zip(self.near, self.far, strict=True):
+            self.queue.copy(*((far, near) if back else (near, far)), self.piece)
+
+    def carried(self, back: bool = False, spare: int = 32, work: bool = False) -> None:
+        for near, far in zip(self.near, self.far, strict=True):
+            pair = (far, near) if back else (near, far)
+            self.launch(self.work if work else 0, spare, *pair)
+
+    def each(self, back: bool) -> None:
+        for near, far in zip(self.near, self.far, strict=True):
+            self.launch(self.work, 0, self.sink, self.sink)
+            self.queue.copy(*((far, near) if back else (near, far)), self.piece)
+
+    def burst(self, back: bool) -> None:
+        self.copied(back)
+        for _ in self.near:
+            self.launch(self.work, 0, self.sink, self.sink)
+
+
+def one_way(overlap: Overlap, kernels: float, back: bool, way: str) -> None:
+    total = COUNT * overlap.piece
+    copies = overlap.seconds(partial(overlap.copied, back))
+    print(f"{way}: {COUNT} copies alone {1e3 * copies:.2f} ms, {total / copies / 1e9:.1f} GB/s")
+    for spare in (8, 32, 128):
+        seconds = overlap.seconds(partial(overlap.carried, back, spare))
+        print(f"  by {spare} workgroups alone: {total / seconds / 1e9:.1f} GB/s")
+    for what, run in (
+        ("(a) a copy behind each kernel", partial(overlap.each, back)),
+        ("(b) copies in a burst, then kernels", partial(overlap.burst, back)),
+        ("(c) 8 spare workgroups copy", partial(overlap.carried, back, 8, True)),
+        ("(c) 32 spare workgroups copy", partial(overlap.carried, back, 32, True)),
+        ("(c) 128 spare workgroups copy", partial(overlap.carried, back, 128, True)),
+    ):
+        both = overlap.seconds(run)
+        hidden = 1 - (both - kernels) / copies
+        print(f"  {what:<38}{1e3 * both:9.2f} ms  hidden {hidden:5.2f}")
+
+
+def main() -> None:
+    if not torch.webgpu.get_device_properties().mappable:
+        print("this adapter lacks mappable-primary-buffers: there is no host memory to write")
+        return
+    overlap = Overlap()
+    kernels = overlap.seconds(overlap.computed)
+    print(f"{torch.webgpu.get_device_name()}: kernels alone {1e3 * kernels:.2f} ms")
+    for back, way in ((False, "device to host"), (True, "host to device")):
+        one_way(overlap, kernels, back, way)
+
+
+if __name__ == "__main__":
+    main()
