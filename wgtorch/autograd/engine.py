@@ -88,28 +88,34 @@ class Task:
     def run(self) -> None:
         for leaf in [leaf for leaf, count in self.left.items() if not count]:
             self.end_at(leaf)
-        order = self.order
+        order, waiting = self.order, self.waiting
         order.reverse()
+        aimed, keep_graph = self.needed is not None or ANOMALY.enabled, self.keep_graph
         while order:
             node = order.pop()
-            grad = self.waiting.pop(node, None)
+            grad = waiting.pop(node, None)
             if grad is None and node.outputs > 1:
                 grad = [None] * node.outputs
-            if node.extras is not None:
-                grad = tensor_hooks(node, grad)
-            if node in self.targets:
-                self.capture(node, grad)
-            if self.needed is None or node in self.needed:
-                self.pass_on(node, self.gradients(node, grad))
-            else:
-                self.pass_on(node, None)
+            if aimed or node.extras is not None:
+                self.pass_on(node, self.with_care(node, grad))
+                continue
+            grads = node.run(grad, None)
+            if not keep_graph:
+                node.release()
+            self.pass_on(node, grads)
 
-    def gradients(self, node: Node, grad: Any) -> Any:
-        """Runs a node: what its parents are to get."""
+    def with_care(self, node: Node, grad: Any) -> Any:
+        """What the parents of a node are to get, which has hooks or may not be needed."""
+        extras = node.extras
+        if extras is not None:
+            grad = tensor_hooks(node, grad)
+        if node in self.targets:
+            self.capture(node, grad)
         wanted = None
         if self.needed is not None:
+            if node not in self.needed:
+                return [None] * len(node.parents)
             wanted = [p in self.needed or p in self.targets for p in node.parents]
-        extras = node.extras
         if extras is not None and extras.prehooks:
             grad = prehooked(node, grad)
         run = watched if ANOMALY.enabled else type(node).run
@@ -121,17 +127,20 @@ class Task:
         return grads
 
     def pass_on(self, node: Node, grads: Any) -> None:
-        parents, numbers, waiting = node.parents, node.numbers, self.waiting
-        for i, parent in enumerate(parents):
-            grad = None if grads is None else grads[i]
-            number = 0 if numbers is None else numbers[i]
-            if grad is not None:
-                if parent.outputs == 1:
+        waiting = self.waiting
+        for place, parent in enumerate(node.parents):
+            grad = grads[place]
+            if grad is None:
+                pass
+            elif parent.outputs == 1:
+                value = grad.storage.value
+                if grad.layout.shape != parent.shape or value.dtype is not parent.dtype:
                     grad = fitted(grad, parent.shape, parent.dtype)
-                    there = waiting.get(parent)
-                    waiting[parent] = grad if there is None else there + grad
-                else:
-                    self.add(parent, number, fitted(grad, *parent.facts_of(number)))
+                there = waiting.get(parent)
+                waiting[parent] = grad if there is None else there + grad
+            else:
+                number = node.numbers[place] if node.numbers else 0
+                self.add(parent, number, fitted(grad, *parent.facts_of(number)))
             if type(parent) is AccumulateGrad:
                 self.left[parent] -= 1
                 if not self.left[parent]:

@@ -5,25 +5,45 @@ This is the one path on which ops are recorded: `remember` before the op runs, `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 from weakref import ref
 
 from wgtorch.autograd.anomaly_mode import ANOMALY, remember_call
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.node import leaf_of
+from wgtorch.autograd.node import leaf_of, next_age
 from wgtorch.autograd.nodes import refresh
 from wgtorch.autograd.recorded import OUT, Recorded, RecordedMany
 from wgtorch.autograd.saved import keep
 from wgtorch.op import Op, Table, asks
 from wgtorch.storage import View
 
+new = object.__new__
+
+
+class Formula(NamedTuple):
+    """How the gradients of one input are computed."""
+
+    function: Callable[..., Any]
+    pick: Callable[[list], list]  # its arguments, of all facts of the node
+    into: int | None  # the parent that gets what it answers; None: one answer for each member
+    members: list[tuple[int, int]]  # (parent, place in the list that the input is)
+    facts: list[int]  # what `pick` picks
+
+
+def picker(places: list[int]) -> Callable[[list], Any]:
+    """Picks these places out of a list."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
+
 
 class Recipe:
     """Places are those of the inputs, the members of a list of tensors counted one by one."""
 
-    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "more", "names", "node", "op",
-                 "opens", "pasts", "places", "results", "saves", "shapes", "tensors",
+    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "keeps", "more", "names",
+                 "node", "only", "op", "opens", "places", "results", "saves", "shapes", "tensors",
                  "width")  # fmt: skip
 
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
@@ -33,6 +53,7 @@ class Recipe:
         wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in op.vjp}
         wanting = {n: places for n, places in wanting.items() if places}
         self.places = [i for places in wanting.values() for i in places]
+        self.only = self.places[0] if len(self.places) == 1 and sizes is None else None
         asked = {n: asks(op.vjp[n]) for n in wanting}
         self.asked = {ask for formula in op.vjp.values() for ask in asks(formula)}
         self._plan_facts({ask for every in asked.values() for ask in every})
@@ -43,7 +64,8 @@ class Recipe:
             parents = [self.places.index(i) for i in places]
             members = list(zip(parents, [i - spans[n].start for i in places], strict=True))
             into = None if sizes and sizes[op.inputs.index(n)] is not None else parents[0]
-            self.formulas.append((op.vjp[n], [place[ask] for ask in asked[n]], into, members))
+            picks = [place[ask] for ask in asked[n]]
+            self.formulas.append(Formula(op.vjp[n], picker(picks), into, members, picks))
         self._needed: dict[tuple[bool, ...], set[int]] = {}
 
     def _plan_facts(self, needed: set[str]) -> None:
@@ -61,23 +83,21 @@ class Recipe:
         self.names += [*self.attrs, *self.results]
         self.saves = bool(self.tensors or self.results)
         self.more = bool(self.shapes or self.dtypes or self.attrs)
+        self.keeps = bool(self.names)
 
     def _plan_pasts(self, spans: dict[str, range], sizes: tuple[int | None, ...] | None) -> None:
         """Which facts may be tensors, and whose past they have: a parent's, the node's, none.
         Facts are counted from 1, the gradient being number 0."""
         parent = {i: k for k, i in enumerate(self.places)}
-        self.opens: list[int] = []
-        self.pasts: list[Any] = []
+        self.opens: list[tuple[int, Any]] = []
         for fact, i in enumerate(self.tensors, 1):
             pasts = [parent.get(place) for place in spans[self.op.inputs[i]]]
-            self.opens.append(fact)
-            self.pasts.append(pasts if sizes and sizes[i] is not None else pasts[0])
+            self.opens.append((fact, pasts if sizes and sizes[i] is not None else pasts[0]))
         for fact, name in enumerate(self.results, 1 + len(self.names) - len(self.results)):
             outputs = getattr(self.op, "outputs", ()) or ("result",)
             number = outputs.index(name) if name in outputs else 0
             several = [OUT - i for i in range(len(outputs))]
-            self.opens.append(fact)
-            self.pasts.append(several if name == "results" else OUT - number)
+            self.opens.append((fact, several if name == "results" else OUT - number))
 
     def add_facts(self, kept: list[Any], inputs: tuple, attrs: dict[str, Any]) -> None:
         """What is kept besides tensors."""
@@ -94,9 +114,12 @@ class Recipe:
         """The facts that the gradients of some parents ask for."""
         key = tuple(wanted)
         if key not in self._needed:
-            picked = [picks for _, picks, _, members in self.formulas
-                      if any(wanted[parent] for parent, _ in members)]  # fmt: skip
-            self._needed[key] = {pick for picks in picked for pick in picks}
+            self._needed[key] = {
+                fact
+                for formula in self.formulas
+                if any(wanted[parent] for parent, _ in formula.members)
+                for fact in formula.facts
+            }
         return self._needed[key]
 
 
@@ -111,7 +134,15 @@ def spans_of(op: Op, sizes: tuple[int | None, ...] | None) -> dict[str, range]:
 
 
 NO_ATTRS: dict[str, Any] = {}
-RECIPES = Table(lambda known: Recipe(*known))  # by op and mask, and sizes of lists if any
+NOTHING: Any = ()  # kept by nodes that keep nothing
+
+
+def recipes_of(op: Op) -> Table:
+    """The recipes of an op, by mask; by mask and sizes where it takes lists of tensors."""
+    return Table(lambda key: Recipe(op, *key) if type(key) is tuple else Recipe(op, key))
+
+
+RECIPES = Table(recipes_of)
 
 
 def node_class(op: Op) -> type[Recorded]:
@@ -139,25 +170,31 @@ def remember(
         elif type(t) is tuple:
             return remember_lists(op, inputs, attrs, shape, dtype)
         bit += bit
-    return noted(RECIPES[op, mask], inputs, attrs, shape, dtype)
+    return noted(RECIPES[op][mask], inputs, attrs, shape, dtype)
 
 
 def noted(
     recipe: Recipe, inputs: tuple, attrs: dict[str, Any], shape: tuple[int, ...], dtype: Any
 ) -> Recorded | None:
     """A node by its recipe, with what the inputs have for it."""
-    parents: list[Any] = []
-    kept: list[Any] = []
     numbers: Any = None
-    for i in recipe.places:
-        t = inputs[i]
-        parents.append(t.past or leaf_of(t))
+    if recipe.only is not None:
+        t = inputs[recipe.only]
+        parents: Any = (t.past or leaf_of(t),)
         if t.output_nr:
-            numbers = True
-    if not parents:
+            numbers = (t.output_nr,)
+    elif recipe.places:
+        parents = []
+        for i in recipe.places:
+            t = inputs[i]
+            parents.append(t.past or leaf_of(t))
+            if t.output_nr:
+                numbers = True
+        if numbers:
+            numbers = tuple([inputs[i].output_nr for i in recipe.places])
+    else:
         return None
-    if numbers:
-        numbers = tuple([inputs[i].output_nr for i in recipe.places])
+    kept: Any = [] if recipe.keeps else NOTHING
     if recipe.tensors:
         pair = state.hooks
         for i in recipe.tensors:
@@ -170,7 +207,10 @@ def noted(
                 kept.append(keep(t, pair))
     if recipe.more:
         recipe.add_facts(kept, inputs, attrs)
-    return recipe.node(recipe, shape, dtype, parents, numbers, kept)
+    node = new(recipe.node)  # and not by a call of the class: this runs once per op
+    node.recipe, node.shape, node.dtype, node.kept = recipe, shape, dtype, kept
+    node.parents, node.numbers, node.extras, node.age = parents, numbers, None, next_age()
+    return node
 
 
 def remember_lists(
@@ -180,7 +220,7 @@ def remember_lists(
     sizes = tuple([len(t) if type(t) is tuple else None for t in inputs])
     flat = [t for given in inputs for t in (given if type(given) is tuple else (given,))]
     mask = sum([1 << i for i, t in enumerate(flat) if isinstance(t, View) and wants(t)])
-    recipe = RECIPES[op, mask, sizes]
+    recipe = RECIPES[op][mask, sizes]
     if not recipe.places:
         return None
     parents = [flat[i].past or leaf_of(flat[i]) for i in recipe.places]
@@ -215,17 +255,14 @@ def attach(node: Recorded | None, out: Any) -> None:
 
 
 def record_simple(
-    op: Op, inputs: tuple, mask: int, out: Any, attrs: dict[str, Any] = NO_ATTRS
+    recipe: Recipe, inputs: tuple, out: Any, attrs: dict[str, Any] = NO_ATTRS
 ) -> None:
     """`record`, when it is known which inputs want a gradient and none was written."""
-    layout, dtype = out.layout, out.storage.value.dtype
-    node = noted(RECIPES[op, mask], inputs, attrs, layout.shape, dtype)
-    if node is None or ANOMALY.enabled:
+    node = noted(recipe, inputs, attrs, out.layout.shape, out.storage.value.dtype)
+    if node is None or recipe.results or ANOMALY.enabled:
         attach(node, out)
-        return
-    if node.recipe.results:
-        node.kept.append(keep(out, state.hooks, True))
-    out._wants, out.past = True, node
+    else:
+        out._wants, out.past = True, node
 
 
 def record(op: Op, inputs: tuple, attrs: dict[str, Any], out: Any) -> None:

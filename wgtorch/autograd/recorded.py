@@ -29,28 +29,30 @@ class Recorded(Node):
         if self.recipe.saves:
             self.kept = None
 
-    def run(self, grad: Any, wanted: list[bool] | None) -> list[Any]:
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         if grad is None:
             return [None] * len(self.parents)
         recipe = self.recipe
         if self.kept is None:
             raise RuntimeError(FREED)
         facts = [grad, *self.kept]
-        needed = recipe.needed(wanted) if wanted is not None else None
-        with_past = state.recording
-        for fact, past in zip(recipe.opens, recipe.pasts, strict=True):
-            kind = type(facts[fact])
-            if needed is not None and fact not in needed:
-                continue
-            if kind is tuple and not with_past:
-                facts[fact] = unrooted(facts[fact])
-            elif kind is tuple or kind is Packed or kind is list:
-                facts[fact] = self._opened(facts[fact], past, fact, with_past)
+        if recipe.opens:
+            needed = None if wanted is None else recipe.needed(wanted)
+            with_past = state.recording
+            for fact, past in recipe.opens:
+                kept = facts[fact]
+                if type(kept) is tuple and not with_past:
+                    facts[fact] = unrooted(kept)
+                elif needed is None or fact in needed:
+                    facts[fact] = self._opened(kept, past, fact, with_past)
+        if recipe.only is not None:
+            function, pick, _, _, _ = recipe.formulas[0]
+            return (function(*pick(facts)),)
         grads = [None] * len(self.parents)
-        for formula, picks, into, members in recipe.formulas:
-            if wanted is not None and not any(wanted[parent] for parent, _ in members):
+        for function, pick, into, members, _ in recipe.formulas:
+            if wanted is not None and not any([wanted[parent] for parent, _ in members]):
                 continue
-            answer = formula(*[facts[i] for i in picks])
+            answer = function(*pick(facts))
             if into is not None:
                 grads[into] = answer
             elif answer is not None:
@@ -122,10 +124,10 @@ class Recorded(Node):
     def saved_at(self, fact: int) -> Any:
         """The fact as users see it: a tensor with its past."""
         kept = self.slot_at(fact)
-        if fact + 1 not in self.recipe.opens:
-            return kept
-        past = self.recipe.pasts[self.recipe.opens.index(fact + 1)]
-        return self._opened(kept, past, fact + 1, True)
+        for opened, past in self.recipe.opens:
+            if opened == fact + 1:
+                return self._opened(kept, past, opened, True)
+        return kept
 
     def is_output_at(self, fact: int) -> bool:
         return self.recipe.names[fact] in self.recipe.results

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import record, record_simple
+from wgtorch.autograd.recipe import RECIPES, record, record_simple
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.announce import announced
 from wgtorch.dispatch.binder import (
@@ -100,7 +100,7 @@ def cut(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
 
 
 def unary(op: Elementwise, tensor: type[Tensor]):
-    typed = op.typed
+    typed, recipes = op.typed, RECIPES[op]
 
     def call(input):
         if not isinstance(input, View):
@@ -114,14 +114,14 @@ def unary(op: Elementwise, tensor: type[Tensor]):
             if input.storage.writes:
                 record(op, (input,), NO_ATTRS, out)
             else:
-                record_simple(op, (input,), 1, out)
+                record_simple(recipes[1], (input,), out)
         return out
 
     return call
 
 
 def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = unfit):
-    typed = op.typed
+    typed, recipes = op.typed, RECIPES[op]
 
     def call(input, other):
         x, y = input, other
@@ -152,7 +152,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         result = value.device.backend.elementwise(known, args, NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
         if (mask or writes) and state.recording:
-            record(op, args, NO_ATTRS, out) if writes else record_simple(op, args, mask, out)
+            record(op, args, NO_ATTRS, out) if writes else record_simple(recipes[mask], args, out)
         return out
 
     return call
@@ -160,7 +160,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
 
 def elementwise(op: Elementwise, tensor: type[Tensor]):
     """Any number of operands, and attributes."""
-    bind, typed = quick_binder(op), op.typed
+    bind, typed, recipes = quick_binder(op), op.typed, RECIPES[op]
 
     def call(*args, **given):
         args, attrs = bind(args, given)
@@ -194,7 +194,10 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
         known = typed[tuple(kinds)]
         out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
         if (mask or writes) and state.recording:
-            record(op, args, attrs, out) if writes else record_simple(op, args, mask, out, attrs)
+            if writes:
+                record(op, args, attrs, out)
+            else:
+                record_simple(recipes[mask], args, out, attrs)
         return out
 
     return call
