@@ -81,8 +81,13 @@ def mapped(case: Case, change: Callable[[Any], Any]) -> Case:
     return case._replace(args=tuple(each(a) for a in case.args))
 
 
+def is_complex(value: Any) -> bool:
+    return is_array(value) and value.dtype.kind == "c"
+
+
 def wide(case: Case) -> Case:
-    return mapped(case, lambda a: a.astype(np.float64) if is_float(a) else a)
+    kinds = {"f": np.float64, "c": np.complex128}
+    return mapped(case, lambda a: a.astype(kinds.get(a.dtype.kind, a.dtype)))
 
 
 def tensors(case: Case, device: str, wants: bool = False) -> list[Any]:
@@ -129,7 +134,7 @@ def run(case: Case, args: list[Any]) -> Any:
 
 def is_wide(case: Case) -> bool:
     """Whether it was float64 from the start."""
-    return any(is_array(a) and a.dtype == np.float64 for a in case.args)
+    return any(is_array(a) and a.dtype in (np.float64, np.complex128) for a in case.args)
 
 
 def results(value: Any) -> list[Any]:
@@ -163,7 +168,7 @@ def assert_same(got: list[np.ndarray], want: list[np.ndarray], tolerance: float,
     for g, w in zip(got, want, strict=True):
         assert g.shape == w.shape
         assert g.dtype.kind == w.dtype.kind, f"{g.dtype} where {w.dtype} was expected"
-        if g.dtype.kind != "f":
+        if g.dtype.kind not in "fc":
             np.testing.assert_array_equal(g, w)
             continue
         with np.errstate(over="ignore"):

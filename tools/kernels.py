@@ -73,7 +73,7 @@ def trial(op: Op, args: Any, attrs: dict[str, Any], index: int, dtype: DType | N
             return [on_press(v) for v in value]
         if not isinstance(value, np.ndarray | np.generic):
             return value
-        if dtype is not None and value.dtype.kind != "b":
+        if dtype is not None and value.dtype.kind not in "bc":
             return wgtorch.tensor(value.astype(dtype.np), device=f"press:{index}")
         wants = value.dtype.kind == "f"
         leaf = wgtorch.tensor(value, device=f"press:{index}", requires_grad=wants)

@@ -24,7 +24,8 @@ from wgtorch.create import (
 from wgtorch.device import Device as device
 from wgtorch.dispatch.doors import PUBLIC as _PUBLIC
 from wgtorch.dtype import (
-    DType as dtype, bfloat16, bool_ as bool, can_cast, float16, float16 as half, float32,
+    DType as dtype, bfloat16, bool_ as bool, can_cast, complex64, complex64 as cfloat,
+    complex128, complex128 as cdouble, float16, float16 as half, float32,
     float32 as float, float64, float64 as double, get_default_dtype, int8, int16, int16 as short,
     int32, int32 as int, int64, int64 as long, promote_types, set_default_dtype, uint8,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The contract a backend signs, and the register of those that have.
 
-One method per *kind* of op, so a new op needs no new method and a new backend only these ten.
+One method per *kind* of op, so a new op needs no new method and a new backend only these eleven.
 Shapes and dtypes are settled before: a backend is told where its result goes.
 """
 
@@ -53,6 +53,9 @@ class Backend(Protocol):
 
         `source` has the layout's shape and the storage's dtype and device.
         """
+
+    def reseen(self, value: Value, dtype: DType) -> Value:
+        """The same memory as elements of another dtype."""
 
     def synchronize(self) -> None: ...
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,8 +13,10 @@ import numpy as np
 from wgtorch import dtype as dtypes  # type: ignore[no-redef]
 from wgtorch.backend import backend
 from wgtorch.device import Device
+from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, int64, result_kind
 from wgtorch.layout import Layout
+from wgtorch.scalar import real
 from wgtorch.storage import Storage, View
 from wgtorch.tensor import Tensor, shape_of
 from wgtorch.tensor import full as filled
@@ -42,6 +47,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None,
         return wanting(out, requires_grad)
     array, kind = as_array(data)
     dtype = kind if dtype is None else dtypes.asked(dtype)
+    if kind.is_complex and not dtype.is_complex and not isinstance(data, np.ndarray):
+        array = np.asarray(real_parts(array, dtype))
     if dtype is not kind and dtype.category == 1 and array.size:
         check_fits(array, dtype, isinstance(data, np.ndarray))
     return made(array, dtype, place(device), requires_grad)
@@ -57,6 +64,12 @@ def check_fits(array: np.ndarray, dtype: DType, wraps: bool) -> None:
             dtypes.fitting(end.item(), dtype)
 
 
+def real_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
+    if array.imag.any():
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return array.real
+
+
 def made(array: np.ndarray, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
     value = backend(device).upload(array, dtype)
     return wanting(Tensor(Storage(value), Layout.contiguous(array.shape)), requires_grad)
@@ -70,7 +83,7 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
     """numpy's view of `data`, and the dtype PyTorch would give it."""
     if isinstance(data, np.ndarray | np.generic):
         return np.asarray(data), dtypes.from_numpy(data.dtype)
-    if isinstance(data, bool | int | float):
+    if isinstance(data, bool | int | float | complex):
         kind = dtypes.of_number(type(data))
         return np.asarray(dtypes.fitting(data, kind) if kind is int64 else data), kind
     if hasattr(data, "__array__"):
@@ -89,8 +102,9 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
         raise ValueError(uneven(leaves)) from None
     if array.dtype.kind in "USOu" and not has_numpy(leaves):
         array = settled(leaves, array)
-    if not array.size or (array.dtype.kind == "f" and not has_numpy(leaves)):
-        return array, dtypes.get_default_dtype()
+    if not array.size or (array.dtype.kind in "fc" and not has_numpy(leaves)):
+        natural = dtypes.get_default_dtype()
+        return array, natural.to_complex() if array.dtype.kind == "c" else natural
     return array, dtypes.from_numpy(array.dtype)
 
 
@@ -100,7 +114,7 @@ def settled(data: Any, array: np.ndarray) -> np.ndarray:
     for odd in flat:
         if isinstance(odd, str | bytes):
             raise TypeError(f"new(): invalid data type '{type(odd).__name__}'")
-        if not isinstance(odd, bool | int | float | np.generic):
+        if not isinstance(odd, bool | int | float | complex | np.generic):
             raise RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
     raise ValueError("Overflow when unpacking long long")
 
@@ -175,27 +189,58 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return from_numpy(np.from_dlpack(ext_tensor))
 
 
+def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`make` with an argument `out`: a tensor that takes the result, and says dtype and device."""
+
+    @wraps(make)
+    def call(*args: Any, out: Tensor | None = None, **facts: Any) -> Tensor:
+        if out is None:
+            return make(*args, **facts)
+        for name in ("dtype", "device"):
+            have, asked = getattr(out, name), facts.get(name)
+            if asked is not None and (Device(asked) if name == "device" else asked) is not have:
+                asked, have = (getattr(x, "short", x) for x in (asked, have))
+                raise RuntimeError(
+                    f"{name} {asked} does not match {name} of out parameter ({have})"
+                )
+            facts[name] = have
+        wants = facts.pop("requires_grad", False)
+        return wanting(into(out, make(*args, **facts), make.__name__), wants)
+
+    known = inspect.signature(make)
+    last = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None,
+                             annotation="Tensor | None")  # fmt: skip
+    named = [p for p in known.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    rest = [p for p in known.parameters.values() if p.kind is p.VAR_KEYWORD]
+    call.__signature__ = known.replace(parameters=[*named, last, *rest])  # type: ignore[attr-defined]
+    return call
+
+
 # The same number everywhere
 
 
+@filling
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
-         requires_grad: bool = False, out: Tensor | None = None) -> Tensor:  # fmt: skip
+         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Every element `fill_value`, whose type gives the dtype where none is given."""
     return filled(shape_of((size,)), fill_value, dtype, place(device), requires_grad)
 
 
+@filling
 def zeros(*size: Any, dtype: DType | None = None, device: Any = None,
           requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
     """Every element 0."""
     return constant(0, size, named, dtype, device, requires_grad)
 
 
+@filling
 def ones(*size: Any, dtype: DType | None = None, device: Any = None,
          requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
     """Every element 1."""
     return constant(1, size, named, dtype, device, requires_grad)
 
 
+@filling
 def empty(*size: Any, dtype: DType | None = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
           **named: Any) -> Tensor:  # fmt: skip
@@ -235,11 +280,13 @@ def empty_like(input: Tensor, **facts: Any) -> Tensor:
 # Numbers in a row
 
 
+@filling
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None,
            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """From `start` (0) up to `end`, which is left out, by `step`."""
     if end is None:
         start, end = 0, start
+    start, end, step = [real(v, "double") for v in (start, end, step)]
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not math.isfinite(start) or not math.isfinite(end):
@@ -255,6 +302,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = 
     return made(start + step * np.arange(count, dtype=kind), dtype, place(device), requires_grad)
 
 
+@filling
 def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` numbers, evenly spaced from `start` to `end`."""
@@ -264,6 +312,7 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
     return made(array, dtype or dtypes.get_default_dtype(), place(device), requires_grad)
 
 
+@filling
 def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: Any) -> Tensor:
     """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
     dtype = facts.pop("dtype", None) or dtypes.get_default_dtype()
@@ -273,6 +322,7 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: 
     return made(base ** np.linspace(start, end, steps), dtype, device, wants)
 
 
+@filling
 def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones on the diagonal, zeros elsewhere."""

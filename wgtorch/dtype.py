@@ -48,7 +48,12 @@ class DType:
         return self.kind not in "bu"
 
     def to_real(self) -> DType:
-        return self
+        """What the real part of such a number is."""
+        return REAL.get(self, self)
+
+    def to_complex(self) -> DType:
+        """What a complex number with such a real part is."""
+        return self if self.category == 3 else complex128 if self is float64 else complex64
 
 
 class ZeroDim:
@@ -73,9 +78,13 @@ float16 = DType("float16", np.float16, "f32", "float", "Half")
 bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "f32", "float", "BFloat16")
 float32 = DType("float32", np.float32, "f32", "float", "Float")
 float64 = DType("float64", np.float64, "f64", "float", "Double")
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+complex64 = DType("complex64", np.complex64, "c64", "complex", "ComplexFloat")
+complex128 = DType("complex128", np.complex128, "c128", "complex", "ComplexDouble")
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
+       complex128)  # fmt: skip
 ALIASES = {"float": float32, "double": float64, "half": float16, "short": int16, "int": int32,
-           "long": int64}  # fmt: skip
+           "long": int64, "cfloat": complex64, "cdouble": complex128}  # fmt: skip
+REAL = {complex64: float32, complex128: float64}
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}
@@ -119,15 +128,22 @@ def asked(dtype: Any) -> DType:
     """The dtype a caller named: one of ours, or Python's float, int or bool."""
     if isinstance(dtype, DType):
         return dtype
-    if dtype in (float, int, bool):
-        return {float: float64, int: int64, bool: bool_}[dtype]
+    if dtype in (float, int, bool, complex):
+        return {float: float64, int: int64, bool: bool_, complex: complex128}[dtype]
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
 
 
 def fitting(value: Any, dtype: DType) -> Any:
     """A number as one of `dtype`. Negative ones wrap where it has no signs, as PyTorch's do."""
-    if not isinstance(value, bool | int | float | np.number | np.bool_):
+    if not isinstance(value, bool | int | float | complex | np.number | np.bool_):
         raise TypeError(f"argument 'value' must be Number, not {type(value).__name__}")
+    if dtype.category == 3:
+        parts = complex(value)
+        return complex(fitting(parts.real, REAL[dtype]), fitting(parts.imag, REAL[dtype]))
+    if isinstance(value, complex | np.complexfloating):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        value = value.real
     if dtype is bool_:
         return bool(value)
     most = most_of(dtype)
@@ -154,6 +170,8 @@ MOST: dict[DType, Any] = {}
 
 def of_number(kind: type) -> DType:
     """The dtype a Python number of this type has on its own."""
+    if kind is complex:
+        return _default.to_complex()
     return bool_ if kind is bool else int64 if kind is int else _default
 
 
@@ -165,6 +183,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
         if not isinstance(dtype, DType):
             raise TypeError(f"promote_types(): must be torch.dtype, not {type(dtype).__name__}")
     low, high = sorted((type1, type2), key=ALL.index)
+    if high.category == 3:
+        return complex128 if float64 in (low, high) else high
     if low.category != high.category:
         return high
     if high.is_floating_point:
@@ -189,8 +209,10 @@ def result_kind(*kinds: Any) -> DType:
     for dtype in ranks:
         if dtype is None:
             continue
-        if result is None or dtype.category > result.category:
+        if result is None:
             result = dtype
+        elif dtype.category > result.category:
+            result = result.to_complex() if result.category == 2 else dtype
     assert result is not None
     return result
 

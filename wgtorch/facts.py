@@ -9,7 +9,7 @@ import numpy as np
 from wgtorch.device import Device
 from wgtorch.layout import wrap_dim
 from wgtorch.size import Size
-from wgtorch.storage import Storage, View
+from wgtorch.storage import Storage, View, memory_of
 
 
 class Facts(View):
@@ -94,30 +94,9 @@ class Facts(View):
         """An address of the first element: stable, and equal for tensors that share it."""
         return address(self.storage) + self.layout.offset * self.dtype.itemsize
 
-    def untyped_storage(self) -> UntypedStorage:
-        return UntypedStorage(self.storage)
-
-
-class UntypedStorage:
-    """The bytes under a tensor, as PyTorch's `untyped_storage()` shows them."""
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
-
-    def nbytes(self) -> int:
-        return self._storage.value.nbytes
-
-    size = nbytes
-
-    def data_ptr(self) -> int:
-        return address(self._storage)
-
-    def __len__(self) -> int:
-        return self.nbytes()
-
 
 def address(storage: Storage) -> int:
     value = storage.value
     if isinstance(value.buffer, np.ndarray):
         return value.buffer.__array_interface__["data"][0]
-    return id(storage)
+    return id(memory_of(storage))

@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import Any
 
 from wgtorch import dtype as dtypes_  # type: ignore[attr-defined, no-redef]
-from wgtorch.dtype import DType, ZeroDim, bool_, int64, result_kind
+from wgtorch.dtype import DType, ZeroDim, bool_, result_kind
 from wgtorch.layout import Layout
+from wgtorch.promotion import Folding, is_bool, lacks_complex
 from wgtorch.settled import TypedOp, results
 
 REGISTRY: dict[str, Op] = {}
@@ -62,6 +63,9 @@ class Op:
     aliases: tuple[str, ...] = ()
     operator: str = ""  # the Python operator it is: "add" for +
     tolerance: float = 2e-5  # of the GPU against the float64 reference, in the op's own tests
+    # Whether it takes complex numbers; of an Elementwise also its WGSL for them, if another
+    complex: str | bool = False
+    holomorphic: bool = True  # whether its gradient formulas are those of real numbers
 
     def __post_init__(self) -> None:
         known = {"grad", "result", "results", *self.inputs, *self.attrs}
@@ -127,7 +131,9 @@ class Elementwise(Op):
     """
 
     wgsl: str | dict[str, str]
-    result: str = "same"  # "same" | "float" (integers become the default dtype) | "bool"
+    # "same" | "float" (integers become the default dtype) | "bool" | "real" or "complex" (the dtype
+    # of the parts of complex numbers, or of what has such parts)
+    result: str = "same"
     refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
     # ("any bool": of a bool among others)
     inplace: bool = True
@@ -144,9 +150,18 @@ class Elementwise(Op):
             text = self.refuses[dtypes_.CATEGORIES[dtype.category]]
             error = NotImplementedError if "not implemented" in text else RuntimeError
             raise error(text.format(op=self.name, dtype=dtype.short))
+        if dtype.category == 3 and not self.complex:
+            raise lacks_complex(self, dtype)
         if self.result == "float" and dtype.category < 2:
             return dtypes_.get_default_dtype()
         return dtype
+
+    def result_dtype(self, compute: DType) -> DType:
+        if self.result == "bool":
+            return bool_
+        if self.result == "complex":
+            return compute.to_complex()
+        return compute.to_real() if self.result == "real" else compute
 
     @cached_property
     def typed(self) -> Table:
@@ -165,38 +180,15 @@ class Elementwise(Op):
 
     def expression(self, compute: DType) -> str:
         """The WGSL for a compute dtype."""
+        if compute.category == 3 and isinstance(self.complex, str):
+            return self.complex
         if isinstance(self.wgsl, str):
             return self.wgsl
-        group = "float" if compute.is_floating_point else "int"
+        group = "float" if compute.category > 1 else "int"
         for key in (compute.name, compute.wgsl, group):
             if key in self.wgsl:
                 return self.wgsl[key]
         return self.wgsl[""]
-
-
-class Folding:
-    """What reductions and scans share: how dtypes follow from `folds` and `result`."""
-
-    folds: str  # what is computed in: "same" | "sum" (integers as int64) | "bool"
-    result: str | tuple[str, ...]  # the compute dtype ("same") | "bool" | "index"
-    refuses: dict[str, str]  # category -> PyTorch's complaint
-    name: str
-
-    def compute_dtype(self, dtype: DType) -> DType:
-        """What elements are folded in."""
-        text = self.refuses.get(dtypes_.CATEGORIES[dtype.category])
-        if text:
-            raise RuntimeError(text.format(op=self.name, dtype=dtype.short))
-        if self.folds == "bool":
-            return bool_
-        return int64 if self.folds == "sum" and dtype.category < 2 else dtype
-
-    def out_dtypes(self, dtype: DType) -> tuple[DType, ...]:
-        """Of the results, for elements of `dtype`."""
-        truth = bool_ if dtype is not dtypes_.uint8 else dtype
-        known = {"same": self.compute_dtype(dtype), "bool": truth, "index": int64}
-        said = self.result if isinstance(self.result, tuple) else (self.result,)
-        return tuple([known[word] for word in said])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -246,6 +238,7 @@ class ViewOp(Op):
     """Moves no data: a new Layout over the same Storage, or None where only a copy can do it."""
 
     layout: Callable[..., Layout | None]
+    dtype: Callable[..., DType] | None = None  # dtype, attrs -> what the elements are seen as
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -374,11 +367,6 @@ class Pass:
     fields: tuple[str, ...] = ()  # what `numbers` are, where the declarations in front add some
     merge: str = ""  # WGSL over a and b: `merge_NAME(place, b)` joins b with the a that is there
     complaint: str | Exception = ""  # about an `{index}` out of range, or what to raise
-
-
-def is_bool(kind: DType | ZeroDim | type) -> bool:
-    """Whether a kind of operand is that of bools."""
-    return kind in (bool, bool_) or kind is bool_.zero_dim
 
 
 def asks(formula: Callable) -> list[str]:

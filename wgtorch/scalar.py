@@ -20,6 +20,8 @@ class Scalar(View):
         if self.layout.numel != 1:
             what = "no values" if not self.layout.numel else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        if self.storage.value.device.level:
+            self.storage.value.device.backend.check_truth(self)
         return bool(self.item())
 
     def item(self) -> Any:
@@ -34,10 +36,10 @@ class Scalar(View):
         return array.astype(np.float32) if self.dtype is bfloat16 else array
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(real(self._only(), "int64_t"))
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(real(self._only(), "double"))
 
     def _only(self) -> Any:
         if self.layout.numel != 1:
@@ -51,3 +53,12 @@ class Scalar(View):
         if self.dtype.category > 1 or self.layout.numel != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
+
+
+def real(value: Any, kind: str) -> Any:
+    """A number that has no imaginary part."""
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value

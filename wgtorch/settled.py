@@ -22,7 +22,7 @@ class TypedOp:
 
     def __init__(self, op: Elementwise, compute: DType):
         self.op, self.compute = op, compute
-        self.dtype = bool_ if op.result == "bool" else compute  # of the result
+        self.dtype = op.result_dtype(compute)
         self.operands = [bool_ if op.markers[n] == "Condition" else compute for n in op.inputs]
 
     def __repr__(self) -> str:

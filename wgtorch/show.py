@@ -11,7 +11,7 @@ import numpy as np
 from wgtorch.backend import backend
 from wgtorch.dtype import bfloat16, bool_, get_default_dtype, int64
 from wgtorch.layout import Layout
-from wgtorch.storage import View
+from wgtorch.storage import Storage, View
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def text(x: Any) -> str:
             facts.append(f"size={tuple(x.layout.shape)}")
     else:
         body = elements(x, indent)
-    natural = (get_default_dtype(), int64, bool_)
+    natural = (get_default_dtype(), get_default_dtype().to_complex(), int64, bool_)
     if dtype not in natural or (empty and dtype is not get_default_dtype()):
         facts.append(f"dtype={dtype!r}")
     if x.grad_fn is not None:
@@ -100,7 +100,7 @@ def elements(x: Any, indent: int) -> str:
     shown = corners(x) if summarize else read(x, x.layout)
     if shown.dtype.kind == "V" or x.dtype is bfloat16:
         shown = shown.astype(np.float32)
-    form = Form(shown)
+    form = Pair(shown) if shown.dtype.kind == "c" else Form(shown)
     if not shown.ndim:
         return form(shown.item())
     return nested(shown, x.layout.shape, form, indent, summarize)
@@ -111,7 +111,7 @@ def read(x: Any, layout: Layout) -> np.ndarray:
     home = backend(x.device)
     if layout.numel < x.storage.value.numel // 4 and x.device.type != "cpu":
         value = home.copied(view)  # type: ignore[attr-defined]
-        held = type(x.storage)(value)
+        held = Storage(value)
         view = View(held, Layout.contiguous(layout.shape))
     return home.download(view)
 
@@ -170,7 +170,20 @@ class Form:
         return self.write(value).rjust(self.width)
 
 
-def nested(shown, shape: tuple[int, ...], form: Form, indent: int, summarize: bool) -> str:
+class Pair:
+    """How complex numbers are written: each part as its like are."""
+
+    def __init__(self, shown: np.ndarray):
+        self.real, self.imag = Form(shown.real), Form(shown.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value: complex) -> str:
+        imaginary = self.imag(value.imag).lstrip() + "j"
+        sign = "" if imaginary[0] in "+-" else "+"
+        return self.real(value.real) + sign + imaginary
+
+
+def nested(shown, shape: tuple[int, ...], form: Form | Pair, indent: int, summarize: bool) -> str:
     edge = options.edgeitems
     cut = summarize and shape[0] > 2 * edge
     if len(shape) == 1:

@@ -47,6 +47,59 @@ class Storage:
         self.shared = False  # numpy or DLPack sees this memory too: writes must land in it
 
 
+class Lens(Storage):
+    """The memory of another Storage as elements of another dtype; a write shows in both."""
+
+    __slots__ = ("base", "dtype")
+
+    def __init__(self, base: Storage, dtype: DType):
+        self.base, self.dtype = base, dtype
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        value = self.base.value
+        return value.device.backend.reseen(value, self.dtype)
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        self.base.value = value.device.backend.reseen(value, self.base.value.dtype)
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        return self.base.version
+
+    @version.setter
+    def version(self, version: int) -> None:
+        self.base.version = version
+
+    @property
+    def writes(self) -> int:  # type: ignore[override]
+        return self.base.writes
+
+    @writes.setter
+    def writes(self, writes: int) -> None:
+        self.base.writes = writes
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        return self.base.shared
+
+    @shared.setter
+    def shared(self, shared: bool) -> None:
+        self.base.shared = shared
+
+
+def through_lens(storage: Storage, dtype: DType) -> Storage:
+    """The memory of `storage` seen as `dtype`."""
+    base = memory_of(storage)
+    return base if base.value.dtype is dtype else Lens(base, dtype)
+
+
+def memory_of(storage: Storage) -> Storage:
+    """The Storage that holds the memory."""
+    return storage.base if type(storage) is Lens else storage
+
+
 class Gift(threading.local):
     """The Storage whose memory the next op that starts from it may take: it is overwritten next."""
 

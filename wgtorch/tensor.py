@@ -22,6 +22,8 @@ from wgtorch.dtype import (
     asked,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     fitting,
     float16,
     float32,
@@ -40,11 +42,12 @@ from wgtorch.index import Indexed
 from wgtorch.layout import Layout
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
+from wgtorch.parts import Parts
 from wgtorch.scalar import Scalar
 from wgtorch.storage import Storage, View
 
 
-class Tensor(Facts, Scalar, Differentiable, Indexed, Methods):
+class Tensor(Facts, Scalar, Parts, Differentiable, Indexed, Methods):
     """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
 
     __slots__ = ("__dict__", "__weakref__", "_wants", "past")
@@ -101,7 +104,7 @@ class Tensor(Facts, Scalar, Differentiable, Indexed, Methods):
         return (array.astype(np.float32) if self.dtype is bfloat16 else array).tolist()
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, View | int | float | np.number | np.bool_):
+        if not isinstance(element, View | int | float | complex | np.number | np.bool_):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a"
                 f" {builtin_type(element)}."
@@ -183,7 +186,7 @@ class Tensor(Facts, Scalar, Differentiable, Indexed, Methods):
 
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
         """The elements of `src`, broadcast, cast and moved as needed."""
-        if isinstance(src, int | float | np.number):
+        if isinstance(src, int | float | complex | np.number):
             return self.fill_(src)
         if not isinstance(src, View):
             raise TypeError(
@@ -251,19 +254,6 @@ class Tensor(Facts, Scalar, Differentiable, Indexed, Methods):
         return strided(self, layout)
 
     # Shapes
-
-    @property
-    def T(self) -> Tensor:
-        return self.permute(tuple(reversed(range(self.ndim))))
-
-    @property
-    def mT(self) -> Tensor:
-        if self.ndim < 2:
-            raise RuntimeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got"
-                f" {self.ndim}-D tensor."
-            )
-        return self.transpose(-2, -1)
 
     def sum_to_size(self, *size: Any) -> Tensor:
         """What was repeated by broadcasting from `size`, added up."""
@@ -376,7 +366,8 @@ def full(
 
 FILL = Table(lambda dtype: REGISTRY["fill"].at(dtype))  # type: ignore[attr-defined]
 CASTS = {"bool": bool_, "byte": uint8, "char": int8, "short": int16, "int": int32, "long": int64,
-         "half": float16, "bfloat16": bfloat16, "float": float32, "double": float64}  # fmt: skip
+         "half": float16, "bfloat16": bfloat16, "float": float32, "double": float64,
+         "cfloat": complex64, "cdouble": complex128}  # fmt: skip
 
 
 def casting(name: str, dtype: DType) -> Callable[..., Tensor]:

@@ -101,5 +101,5 @@ def tell_call(node: Any) -> None:
 
 def check_nan(node: Any, grads: Any) -> None:
     for i, grad in enumerate(grads):
-        if grad is not None and grad.dtype.is_floating_point and bool(grad.isnan().any()):
+        if grad is not None and grad.dtype.category > 1 and bool(grad.isnan().any()):
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")

@@ -80,7 +80,7 @@ class FunctionNode(Node):
     def _wrapped(self, out: Any, number: int, given: bool, dirty: bool, plain: bool) -> Any:
         if dirty:
             out.storage.version += 1
-        counts = self._recorded and not plain and out.dtype.is_floating_point
+        counts = self._recorded and not plain and out.dtype.category > 1
         if not dirty and (given or out._wants):
             out = out.over(out.storage, out.layout)
         if not counts:
@@ -103,14 +103,19 @@ class FunctionNode(Node):
         """Outputs are saved as snapshots that this node roots in itself; the rest as they are."""
         numbers = {id(o): i for i, o in enumerate(outs)}
         numbers |= {id(r): i for i, r in enumerate(results)}
-        for tensor in self._to_save:
+        op = self.name()
+        for place, tensor in enumerate(self._to_save):
             past, number = None, 0
             is_output = tensor is not None and id(tensor) in numbers and tensor.past is self
             if is_output:
                 past, number = ITSELF, numbers[id(tensor)]
             elif tensor is not None and tensor.requires_grad:
                 past, number = past_of(tensor), tensor.output_nr
-            self._slots.append(None if tensor is None else keep(tensor, state.hooks, is_output))  # type: ignore
+            self._slots.append(  # type: ignore[union-attr]
+                None
+                if tensor is None
+                else keep(tensor, state.hooks, is_output, op, self.name_at(place))
+            )
             self._pasts.append((past, number))
 
     # Backward
@@ -208,10 +213,13 @@ class FunctionNode(Node):
         if kept is None:
             return None
         past, number = self._pasts[place]
-        where = Slot(self, f"saved_tensors[{place}]")
+        where = Slot(self, self.name_at(place))
         if past is ITSELF:
             return rooted(kept, where, self, number, result=True)
         return rooted(kept, where, past, number)
+
+    def name_at(self, place: int) -> str:
+        return f"saved_tensors[{place}]"
 
     def is_output_at(self, place: int) -> bool:
         return self._pasts[place][0] is ITSELF

@@ -15,6 +15,7 @@ from typing import Any
 
 from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.dtype import DType
+from wgtorch.storage import Storage
 
 next_age = count().__next__
 
@@ -157,7 +158,7 @@ def owned(grad: Any) -> Any:
         grad = grad.clone()
     if grad._wants:
         return grad.clone()
-    return grad.over(type(grad.storage)(grad.storage.value), grad.layout)
+    return grad.over(Storage(grad.storage.value), grad.layout)
 
 
 class Refused(Node):

@@ -10,8 +10,9 @@ from typing import Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import Node, leaf_of
-from wgtorch.autograd.region import Region
+from wgtorch.autograd.region import between
 from wgtorch.layout import Layout
+from wgtorch.storage import memory_of
 
 
 def past_of(tensor: Any) -> Node:
@@ -26,7 +27,7 @@ def refresh(tensor: Any) -> bool:
     base, writes = tensor._base, tensor.storage.writes
     if base is not None and tensor._seen != writes:
         tensor._seen = writes
-        if base._wants and base.storage is tensor.storage:
+        if base._wants and memory_of(base.storage) is memory_of(tensor.storage):
             tensor.past, tensor._wants, tensor.output_nr = AsStridedBackward0(base, tensor), True, 0
     return tensor._wants
 
@@ -87,7 +88,7 @@ class AsStridedBackward0(Node):
     def __init__(self, base: Any, view: Any):
         _, dtype, parents, numbers = edge_from(base)
         super().__init__(view.layout.shape, dtype, parents, numbers)
-        self.region = Region(base.layout, view.layout)
+        self.region = between(base, view)
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         return [grad if grad is None else self.region.spread(grad)]
@@ -111,7 +112,7 @@ class CopySlices(Node):
                 numbers.append(tensor.output_nr)
         facts = base.layout.shape, base.storage.value.dtype
         super().__init__(*facts, parents, tuple(numbers) if any(numbers) else None)
-        self.region = Region(base.layout, view.layout)
+        self.region = between(base, view)
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         if grad is None:

@@ -16,7 +16,7 @@ from wgtorch.autograd.node import leaf_of, next_age
 from wgtorch.autograd.nodes import refresh
 from wgtorch.autograd.recorded import OUT, Recorded, RecordedMany
 from wgtorch.autograd.saved import keep
-from wgtorch.op import Op, Table, asks
+from wgtorch.op import Elementwise, Op, Table, asks
 from wgtorch.storage import View
 
 new = object.__new__
@@ -44,7 +44,7 @@ class Recipe:
 
     __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "keeps", "more", "names",
                  "node", "only", "op", "opens", "places", "results", "saves", "shapes", "tensors",
-                 "width")  # fmt: skip
+                 "turns", "width")  # fmt: skip
 
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
         self.op, self.node = op, NODES[op]
@@ -82,6 +82,8 @@ class Recipe:
         self.names += [f"{op.inputs[i]}_dtype" for i in self.dtypes]
         self.names += [*self.attrs, *self.results]
         self.saves = bool(self.tensors or self.results)
+        numbers = self.attrs if isinstance(op, Elementwise) else ()
+        self.turns = op.holomorphic and (self.saves or bool(numbers))
         self.more = bool(self.shapes or self.dtypes or self.attrs)
         self.keeps = bool(self.names)
 
@@ -204,7 +206,7 @@ def noted(
             elif pair is None and t.storage.version >= 0:
                 kept.append((t.storage.value, t.layout, ref(t)))  # `keep`, without the call
             else:
-                kept.append(keep(t, pair))
+                kept.append(keep(t, pair, False, recipe.op.name, recipe.op.inputs[i]))
     if recipe.more:
         recipe.add_facts(kept, inputs, attrs)
     node = new(recipe.node)  # and not by a call of the class: this runs once per op
@@ -232,7 +234,10 @@ def remember_lists(
             return [fact(t) for t in given]
         return fact(given) if isinstance(given, View) else given
 
-    kept = [each(inputs[i], lambda t: keep(t, pair)) for i in recipe.tensors]
+    kept = [
+        each(inputs[i], lambda t, i=i: keep(t, pair, False, op.name, op.inputs[i]))
+        for i in recipe.tensors
+    ]
     kept += [each(inputs[i], lambda t: t.layout.shape) for i in recipe.shapes]
     kept += [each(inputs[i], lambda t: t.dtype) for i in recipe.dtypes]
     kept += [attrs[name] for name in recipe.attrs]
@@ -247,8 +252,9 @@ def attach(node: Recorded | None, out: Any) -> None:
     """The result gets the node as its past; the node saves the result if a formula asked."""
     if node is None:
         return
-    if node.recipe.results:
-        node.kept.append(keep(out, state.hooks, True))
+    recipe = node.recipe
+    if recipe.results:
+        node.kept.append(keep(out, state.hooks, True, recipe.op.name, recipe.results[0]))
     out._wants, out.past = True, node
     if ANOMALY.enabled:
         remember_call(node, state.running)
@@ -276,12 +282,13 @@ def attach_many(node: Any, outs: Sequence[Any], differentiable: Sequence[bool]) 
         return
     node.facts = [(out.layout.shape, out.storage.value.dtype) for out in outs]
     node.differentiable = tuple(differentiable)
+    op = node.recipe.op
     for name in node.recipe.results:
         if name == "results":
-            node.kept.append([keep(out, state.hooks, True) for out in outs])
+            node.kept.append([keep(out, state.hooks, True, op.name, name) for out in outs])
         else:
-            number = 0 if name == "result" else node.recipe.op.outputs.index(name)
-            node.kept.append(keep(outs[number], state.hooks, True))
+            number = 0 if name == "result" else op.outputs.index(name)
+            node.kept.append(keep(outs[number], state.hooks, True, op.name, name))
     for number, (out, counts) in enumerate(zip(outs, differentiable, strict=True)):
         if counts:
             out._wants, out.past, out.output_nr = True, node, number

@@ -35,7 +35,10 @@ class Recorded(Node):
         recipe = self.recipe
         if self.kept is None:
             raise RuntimeError(FREED)
-        facts = [grad, *self.kept]
+        # what a function of real numbers owes, conjugated on the way in and out, is what one of
+        # complex numbers owes
+        turns = recipe.turns and self.dtype.category == 3
+        facts = [conjugate(grad) if turns else grad, *self.kept]
         if recipe.opens:
             needed = None if wanted is None else recipe.needed(wanted)
             with_past = state.recording
@@ -47,12 +50,15 @@ class Recorded(Node):
                     facts[fact] = self._opened(kept, past, fact, with_past)
         if recipe.only is not None:
             function, pick, _, _, _ = recipe.formulas[0]
-            return (function(*pick(facts)),)
+            answer = function(*pick(facts))
+            return (conjugate(answer) if turns else answer,)
         grads = [None] * len(self.parents)
         for function, pick, into, members, _ in recipe.formulas:
             if wanted is not None and not any([wanted[parent] for parent, _ in members]):
                 continue
             answer = function(*pick(facts))
+            if turns:
+                answer = conjugate(answer)
             if into is not None:
                 grads[into] = answer
             elif answer is not None:
@@ -129,6 +135,9 @@ class Recorded(Node):
                 return self._opened(kept, past, opened, True)
         return kept
 
+    def name_at(self, fact: int) -> str:
+        return self.recipe.names[fact]
+
     def is_output_at(self, fact: int) -> bool:
         return self.recipe.names[fact] in self.recipe.results
 
@@ -136,6 +145,13 @@ class Recorded(Node):
         for kept in self.kept or ():
             if type(kept) is Packed:
                 kept.disown(storage)
+
+
+def conjugate(grad: Any) -> Any:
+    """Of a gradient, or of each of several."""
+    if grad is None:
+        return None
+    return tuple([conjugate(g) for g in grad]) if isinstance(grad, tuple | list) else grad.conj()
 
 
 class RecordedMany(Recorded):

@@ -62,6 +62,46 @@ class Region:
         return self.shaped(memory)
 
 
+class PartsRegion(Region):
+    """A Region where one of base and view is complex, the other its parts: parts are counted."""
+
+    __slots__ = ("of_complex",)
+
+    def __init__(self, base: Layout, view: Layout, of_complex: bool):
+        super().__init__(parts_of(base) if of_complex else base,
+                         view if of_complex else parts_of(view))  # fmt: skip
+        self.of_complex = of_complex  # whether the base is the complex one
+
+    def taken(self, grad: Any) -> Any:
+        if self.of_complex:
+            return super().taken(grad.view_as_real())
+        return super().taken(grad).contiguous().view_as_complex()
+
+    def cleared(self, grad: Any) -> Any:
+        if not self.of_complex:
+            return super().cleared(grad)
+        return super().cleared(grad.view_as_real()).contiguous().view_as_complex()
+
+    def spread(self, grad: Any) -> Any:
+        if not self.of_complex:
+            return super().spread(grad.view_as_real())
+        return super().spread(grad).contiguous().view_as_complex()
+
+
+def between(base: Any, view: Any) -> Region:
+    """Where the elements of one tensor are in the memory of another."""
+    a, b = base.storage.value.dtype, view.storage.value.dtype
+    if a.is_complex is b.is_complex:
+        return Region(base.layout, view.layout)
+    return PartsRegion(base.layout, view.layout, a.is_complex)
+
+
+def parts_of(layout: Layout) -> Layout:
+    """Of complex numbers: their parts, as a new last axis."""
+    strides = tuple([2 * stride for stride in layout.strides])
+    return Layout.of((*layout.shape, 2), (*strides, 1), 2 * layout.offset)
+
+
 def seen(memory: Any, layout: Layout) -> Any:
     """One axis of memory through a layout that counts from its start."""
     return memory.as_strided(layout.shape, layout.strides, memory.layout.offset + layout.offset)

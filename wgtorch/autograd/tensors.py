@@ -221,7 +221,7 @@ class Differentiable:
 
 def check_may_require(tensor: Any) -> None:
     dtype = tensor.storage.value.dtype
-    if not dtype.is_floating_point:
+    if dtype.category < 2:
         raise RuntimeError(
             f"only Tensors of floating point dtype can require gradients. This one is {dtype}."
         )

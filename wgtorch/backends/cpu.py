@@ -14,7 +14,7 @@ from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.op import Table
-from wgtorch.storage import Storage, Value, View, gift
+from wgtorch.storage import Lens, Storage, Value, View, gift
 
 QUIET = partial(np.errstate, all="ignore")  # infinities and NaNs are results like any other
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
@@ -55,7 +55,7 @@ class CPU:
                     else:
                         array = self.download(arg)
                         value.load = (layout, array)
-                    arrays.append(array if array.dtype is kind else array.astype(kind))
+                    arrays.append(array if array.dtype is kind else converted(array, kind))
                 else:
                     arrays.append(number(arg, kind))
             result = typed.op.reference(*arrays, **attrs)
@@ -76,7 +76,7 @@ class CPU:
 
     def reduction(self, fold, source):
         op, kind = fold.op, WIDE.get(fold.compute, fold.compute.np)
-        array = source if source.dtype is kind else source.astype(kind)
+        array = source if source.dtype is kind else converted(source, kind)
         token = hush(IGNORE)
         try:
             results = op.reference(array, **fold.attrs)
@@ -129,6 +129,10 @@ class CPU:
         else:
             storage.value = self.upload(array, source.dtype)
 
+    def reseen(self, value, dtype):
+        self._elements(value)
+        return Seen(value, dtype)
+
     def synchronize(self):
         pass
 
@@ -153,9 +157,13 @@ class CPU:
 
     def _detach(self, storage: Storage) -> None:
         """Whoever else holds the Value gets a copy; the memory stays with the storage."""
+        if type(storage) is Lens:
+            return self._detach(storage.base)
         value = storage.value
         self._elements(value)
-        if sys.getrefcount(value) > ALONE:
+        if type(value) is Seen:
+            storage.value = Value(self.device, value.dtype, value.numel, value.buffer.copy())
+        elif sys.getrefcount(value) > ALONE:
             storage.value = Value(self.device, value.dtype, value.numel, value.buffer)
             value.buffer, value.load = value.buffer.copy(), None
 
@@ -179,6 +187,40 @@ def _references_of_a_value_held_once() -> int:
 
 
 ALONE = _references_of_a_value_held_once()
+
+
+class Seen(Value):
+    """The memory of another Value as elements of another dtype: wherever that memory is by now."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Value, dtype: DType):
+        self.of = of
+        super().__init__(of.device, dtype, of.nbytes // dtype.itemsize, None)
+
+    @property
+    def buffer(self) -> np.ndarray:  # type: ignore[override]
+        raw = self.of.buffer.view(np.uint8)
+        return raw[: self.numel * self.dtype.itemsize].view(self.dtype.np)
+
+    @buffer.setter
+    def buffer(self, buffer: None) -> None:
+        pass
+
+    @property
+    def load(self) -> None:  # type: ignore[override]
+        return None
+
+    @load.setter
+    def load(self, load: None) -> None:
+        pass
+
+
+def converted(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """As numbers of another kind; the real parts, where that has no others."""
+    if array.dtype.kind == "c" and kind.kind not in "cb":
+        array = array.real
+    return array.astype(kind)
 
 
 def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:

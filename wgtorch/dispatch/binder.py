@@ -14,7 +14,7 @@ import numpy as np
 from wgtorch.op import Op
 from wgtorch.storage import View
 
-NUMBERS = frozenset((float, int, bool))
+NUMBERS = frozenset((float, int, bool, complex))
 MISSING = inspect.Parameter.empty
 
 
@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    return type(value) in NUMBERS or (isinstance(value, np.generic) and value.dtype.kind in "biuf")
+    return type(value) in NUMBERS or (isinstance(value, np.generic) and value.dtype.kind in "biufc")
 
 
 def number(op: Op, value: Any) -> float:

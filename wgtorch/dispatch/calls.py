@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import attach, attach_many, remember
+from wgtorch.autograd.transforms.level import together as lifted_together
 from wgtorch.dispatch.binder import apart, binder, kind_of, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
 from wgtorch.layout import Layout
-from wgtorch.op import Structured
+from wgtorch.op import Structured, lacks_complex
 from wgtorch.settled import Call
 from wgtorch.storage import Storage, View
 
@@ -77,6 +78,10 @@ def facts_of(args: tuple) -> tuple[list, Any, Any]:
 
 def settle(op: Structured, args: tuple, attrs: dict[str, Any]) -> Call:
     """The call that these make, now that they fit together; raises what shapes forbid."""
+    if not op.complex:
+        for t in flatten(args):
+            if isinstance(t, View) and t.dtype.category == 3:
+                raise lacks_complex(op, t.dtype)
     shapes = [described(a, lambda t: t.layout.shape) for a in args]
     dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
     layouts = tuple([described(a, lambda t: t.layout) for a in args])
@@ -101,7 +106,9 @@ def settled(op: Structured, args: tuple) -> tuple:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
     device = flat[0].storage.value.device
     if any([t.storage.value.device is not device for t in flat]):
-        raise apart(op, flat)
+        args = lifted_together(args)
+        if args is None:
+            raise apart(op, flat)
     if op.promotes:
         return promoted(marks, args)
     return args

@@ -30,11 +30,12 @@ from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
-from wgtorch.storage import Storage, View
+from wgtorch.storage import Storage, View, through_lens
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
+REAL = NUMBERS - {complex}
 NO_ATTRS: dict[str, Any] = {}
 DOORS: dict[str, Callable[..., Tensor]] = {}  # the ops as operators call them
 FACES: dict[str, Callable[..., Tensor]] = {}  # the ops as users call them, with all arguments
@@ -189,7 +190,7 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
             args, kinds, layout, device = brought_together(op, args)
         elif not layout.is_plain:
             layout = meet(layout)
-        if attrs and not NUMBERS.issuperset(map(type, attrs.values())):
+        if attrs and not REAL.issuperset(map(type, attrs.values())):
             attrs = numbers(op, attrs)
         known = typed[tuple(kinds)]
         out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
@@ -236,8 +237,8 @@ def numbers(op: Elementwise, attrs: dict[str, Any]) -> dict[str, Any]:
     """The attributes, which must be numbers."""
     attrs = {name: listed(value) for name, value in attrs.items()}
     for name, value in attrs.items():
-        if type(value) not in NUMBERS:
-            raise TypeError(f"{op.name}(): {name} must be a number, not {value!r}")
+        if type(value) not in NUMBERS or type(value) is complex:
+            raise TypeError(f"{op.name}(): {name} must be a real number, not {value!r}")
     return attrs
 
 
@@ -266,7 +267,10 @@ def copying(op: Elementwise, tensor: type[Tensor]):
 
 
 def view(op: ViewOp, tensor: type[Tensor]):
-    bind, layout_of = binder(op), op.layout
+    bind, layout_of, dtype_of = binder(op), op.layout, op.dtype
+
+    def reseen(x, attrs):
+        return through_lens(x.storage, dtype_of(x.storage.value.dtype, **attrs))
 
     def call(*args, **given):
         (x,), attrs = bind(args, given)
@@ -276,7 +280,7 @@ def view(op: ViewOp, tensor: type[Tensor]):
         if layout is None:
             x = DOORS["copy"](x)
             layout = layout_of(x.layout, **attrs)
-        out = tensor(x.storage, layout)
+        out = tensor(x.storage if dtype_of is None else reseen(x, attrs), layout)
         out._base, writes = x if x._base is None else x._base, x.storage.writes
         if writes:
             out._seen = writes
@@ -314,6 +318,9 @@ KINDS: dict[type[Op], Callable] = {
 
 def together(op: Op, args: tuple) -> tuple:
     """A 0-d tensor of the cpu follows the others to their device; other mixtures are refused."""
+    raised = level.together(args)
+    if raised is not None:
+        return raised
     tensors = [a for a in args if isinstance(a, View)]
     away = [t for t in tensors if t.layout.shape or t.storage.value.device.type != "cpu"]
     if not away or any(t.storage.value.device is not away[0].storage.value.device for t in away):

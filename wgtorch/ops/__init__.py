@@ -8,6 +8,7 @@ from wgtorch.ops import (
     bessel,
     calculus,
     comparison,
+    complexes,
     contraction,
     convolution,
     correlation,
@@ -55,7 +56,7 @@ from wgtorch.ops import (
 
 __all__ = [
     "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "comparison",
-    "contraction", "convolution", "correlation", "counting", "diagonals", "division", "einsum",
+    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals", "division", "einsum",
     "exponentials", "extremes", "floating", "grids", "indexing", "joining", "linalg", "logic",
     "masks", "membership", "moments", "movement", "noise", "normalization", "poisson",
     "pooling", "pools", "ranking", "rectifiers", "reductions", "requirements", "rounding",

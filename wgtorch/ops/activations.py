@@ -26,6 +26,7 @@ def logistic(x):
     vjp={"input": lambda grad, result: grad * (1 - result) * result},
     samples=unary(),
     result="float",
+    complex=True,
 )
 def sigmoid(input):
     "1 / (1 + exp(-input)), the logistic function"

@@ -9,7 +9,8 @@ from wgtorch.storage import View
 
 C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
            "int32": "int", "int64": "long int", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}  # fmt: skip
+           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
 
 
 def unsupported(kernel: str, *categories: str) -> dict[str, str]:
@@ -22,13 +23,13 @@ def floats_only(kernel: str) -> dict[str, str]:
 
 
 def category(operand: Any) -> int:
-    """0 bool, 1 integer, 2 float."""
+    """0 bool, 1 integer, 2 float, 3 complex."""
     return (operand.dtype if isinstance(operand, View) else of_number(type(operand))).category
 
 
 def as_element(number: Any, dtype: DType) -> Any:
     """A Python number as an element of such a tensor."""
-    if dtype.category == 2 or not isinstance(number, bool | int | float):
+    if dtype.category >= 2 or not isinstance(number, bool | int | float):
         return number
     return held(int(number), dtype) if dtype.category else bool(number)
 

@@ -56,6 +56,7 @@ def with_alpha(door):
     samples=binary(),
     front=with_alpha,
     operator="add",
+    complex=True,
 )
 def add(input, other):
     "input + alpha * other"
@@ -70,6 +71,7 @@ def add(input, other):
     front=with_alpha,
     operator="sub",
     aliases=("subtract",),
+    complex=True,
 )
 def sub(input, other):
     "input - alpha * other"
@@ -93,6 +95,7 @@ def rsub(input, other, *, alpha=1):
     refuses=NOT_NEGATIVE,
     aliases=("negative",),
     operator="neg",
+    complex=True,
 )
 def neg(input):
     "-input"
@@ -116,6 +119,7 @@ def positive(input):
     samples=binary(),
     operator="mul",
     aliases=("multiply",),
+    complex=True,
 )
 def mul(input, other):
     "input * other"
@@ -131,6 +135,7 @@ def in_int64_for_bools(door):
     vjp={"input": lambda grad, input: grad * (input * 2)},
     samples=unary(),
     gate=in_int64_for_bools,
+    complex=True,
 )
 def square(input):
     "input * input"
@@ -139,6 +144,8 @@ def square(input):
 
 def whole_for_integers(door):
     def call(input, tensor1, tensor2, *, value=1):
+        if type(value) is complex:
+            return input + value * tensor1 * tensor2
         if type(value) is float and max(map(category, (input, tensor1, tensor2))) < 2:
             value = int(value)
         return door(input, tensor1, tensor2, value)
@@ -159,6 +166,7 @@ def whole_for_integers(door):
     ],
     refuses=unsupported("addcmul_cpu_out", "bool"),
     gate=whole_for_integers,
+    complex=True,
 )
 def addcmul(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 * tensor2"
@@ -168,6 +176,8 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
 def of_one_float_dtype(door):
     def call(input, end, weight):
         end, weight = alike(input, end=end, weight=weight)
+        if category(input) == 3:
+            return input + weight * (end - input)
         if category(input) < 2:
             kernel = "lerp_kernel_tensor" if isinstance(weight, View) else "lerp_kernel_scalar"
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
@@ -204,11 +214,13 @@ def lerp(input, end, weight):
 
 @elementwise(
     "abs(input)",
-    vjp={"input": lambda grad, input: grad * input.sign()},
+    vjp={"input": lambda grad, input: grad * input.sgn()},
     samples=unary(distant),
     refuses=unsupported("abs_cpu", "bool"),
     operator="abs",
     aliases=("absolute",),
+    complex=True,
+    result="real",
 )
 def abs_(input):
     "The magnitude of each element"
@@ -219,7 +231,6 @@ def abs_(input):
     "sign(input)",
     vjp={"input": nothing},
     samples=unary(distant),
-    aliases=("sgn",),
 )
 def sign(input):
     "-1, 0 or 1; 0 for both zeros and for NaN"
@@ -274,13 +285,14 @@ def hypot(input, other):
     torch="clone",
     casts=True,
     inplace=False,
+    complex=True,
 )
 def copy(input):
     "The same numbers in memory of their own"
     return np.copy(input)
 
 
-@elementwise("value", method=False, inplace=False, repeats=True)
+@elementwise("value", method=False, inplace=False, repeats=True, complex=True)
 def fill(value):
     "The same number everywhere"
     return np.asarray(value)

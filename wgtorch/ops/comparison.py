@@ -12,7 +12,7 @@ from wgtorch.ops.samples import apart, binary, integers, normal, unary
 # Which is larger. NaN is not equal to anything and neither above nor below.
 
 
-def compared(sign: str, name: str):
+def compared(sign: str, name: str, **facts):
     """`a < b` and its like, under its short and its long name."""
     return elementwise(
         f"{sign}(input, other)",
@@ -20,16 +20,17 @@ def compared(sign: str, name: str):
         result="bool",
         operator=sign,
         aliases=(name,),
+        **facts,
     )
 
 
-@compared("eq", "equals")
+@compared("eq", "equals", complex=True)
 def eq(input, other):
     "input == other"
     return np.equal(input, other)
 
 
-@compared("ne", "not_equal")
+@compared("ne", "not_equal", complex=True)
 def ne(input, other):
     "input != other"
     return np.not_equal(input, other)
@@ -62,25 +63,25 @@ def ge(input, other):
 # What is a number
 
 
-def tested(wgsl: str, of_integers: bool = False):
+def tested(wgsl: str, of_integers: bool = False, **facts):
     """A test of single elements; all integers answer the same."""
     answer = {"float": wgsl, "int": str(of_integers).lower()}
-    return elementwise(answer, samples=unary(), result="bool", inplace=False)
+    return elementwise(answer, samples=unary(), result="bool", inplace=False, **facts)
 
 
-@tested("is_nan(input)")
+@tested("is_nan(input)", complex=True)
 def isnan(input):
     "Whether it is not a number"
     return np.isnan(input)
 
 
-@tested("is_inf(input)")
+@tested("is_inf(input)", complex=True)
 def isinf(input):
     "Whether it is infinite"
     return np.isinf(input)
 
 
-@tested("is_finite(input)", True)
+@tested("is_finite(input)", True, complex=True)
 def isfinite(input):
     "Whether it is neither infinite nor NaN"
     return np.isfinite(input)
@@ -112,11 +113,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
     close = input == other
-    if equal_nan and input.dtype.is_floating_point:
+    if equal_nan and input.dtype.category > 1:
         close = close | input.isnan() & other.isnan()
     if rtol == 0 and atol == 0:
         return close
-    if not input.dtype.is_floating_point:
+    if input.dtype.category < 2:
         input, other = input.to(get_default_dtype()), other.to(get_default_dtype())
     error = (input - other).abs()
     return close | error.isfinite() & (error <= (rtol * other).abs() + atol)

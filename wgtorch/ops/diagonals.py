@@ -39,13 +39,17 @@ def triangle(upper: bool) -> dict[str, Any]:
     }
 
 
-@declare(Map, **triangle(False), vjp={"input": lambda grad, diagonal: grad.tril(diagonal)})
+@declare(
+    Map, **triangle(False), vjp={"input": lambda grad, diagonal: grad.tril(diagonal)}, complex=True
+)
 def tril(input, diagonal: int = 0):
     "What is on and below the `diagonal`-th diagonal; zeros above."
     return np.tril(input, diagonal)
 
 
-@declare(Map, **triangle(True), vjp={"input": lambda grad, diagonal: grad.triu(diagonal)})
+@declare(
+    Map, **triangle(True), vjp={"input": lambda grad, diagonal: grad.triu(diagonal)}, complex=True
+)
 def triu(input, diagonal: int = 0):
     "What is on and above the `diagonal`-th diagonal; zeros below."
     return np.triu(input, diagonal)

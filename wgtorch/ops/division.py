@@ -40,6 +40,7 @@ def with_rounding_mode(door):
     front=with_rounding_mode,
     operator="truediv",
     aliases=("divide", "true_divide"),
+    complex=True,
 )
 def div(input, other):
     "input / other; integers are divided as floats unless a rounding_mode says otherwise"
@@ -120,6 +121,7 @@ def fmod(input, other):
     vjp={"input": lambda grad, result: -grad * (result * result)},
     samples=unary(distant),
     result="float",
+    complex=True,
 )
 def reciprocal(input):
     "1 / input"
@@ -137,6 +139,8 @@ def only_floats(door):
                 " tensor2) for float inputs. The future addcdiv behavior is just the latter"
                 " implementation: (input + value * tensor1 / tensor2), for all dtypes."
             )
+        if type(value) is complex:
+            return input + value * tensor1 / tensor2
         return door(input, tensor1, tensor2, value)
 
     return call
@@ -157,6 +161,7 @@ def only_floats(door):
     ],
     refuses=floats_only("addcdiv_cpu_out"),
     gate=only_floats,
+    complex=True,
 )
 def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 / tensor2"

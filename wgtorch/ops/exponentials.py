@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cmath import log as log_of
 from math import log as ln
 
 import numpy as np
@@ -24,7 +25,7 @@ def shorter_ways(door):
     def call(input, exponent):
         kind = exponent.__class__
         if (kind is int or kind is float) and isinstance(input, View):
-            if exponent == 2 and (kind is int or category(input) == 2):
+            if exponent == 2 and (kind is int or category(input) >= 2):
                 return input.square()
             if exponent == 0.5:
                 return input.sqrt()
@@ -51,6 +52,7 @@ def shorter_ways(door):
     refuses=unsupported("pow", "bool"),
     gate=shorter_ways,
     operator="pow",
+    complex=True,
 )
 def pow_(input, exponent):
     "input to the power exponent"
@@ -71,8 +73,11 @@ def power_of_base(grad, input, exponent):
 
 def power_of_exponent(grad, input, exponent, result):
     if isinstance(input, View):
-        at_zero = (input == 0) & (exponent >= 0)
+        rises = exponent.real if exponent.dtype.is_complex else exponent
+        at_zero = (input == 0) & (rises >= 0)
         return grad * (result * input.log()).masked_fill(at_zero, 0)
+    if isinstance(input, complex):
+        return grad * (result * log_of(input))
     if input == 0:
         return grad * (result * -float("inf")).masked_fill(exponent >= 0, 0)
     return grad * (result * (ln(input) if input > 0 else float("nan")))
@@ -90,6 +95,7 @@ def float_power(input, exponent):
     vjp={"input": lambda grad, result: grad / (2 * result)},
     samples=unary(positive),
     result="float",
+    complex=True,
 )
 def sqrt(input):
     "The square root; NaN of negative numbers"
@@ -101,6 +107,7 @@ def sqrt(input):
     vjp={"input": lambda grad, result: -0.5 * grad * (result * result * result)},
     samples=unary(positive),
     result="float",
+    complex=True,
 )
 def rsqrt(input):
     "1 / sqrt(input)"
@@ -111,7 +118,11 @@ def rsqrt(input):
 
 
 @elementwise(
-    "exp(input)", vjp={"input": lambda grad, result: grad * result}, samples=unary(), result="float"
+    "exp(input)",
+    vjp={"input": lambda grad, result: grad * result},
+    samples=unary(),
+    result="float",
+    complex=True,
 )
 def exp(input):
     "e to the power input"
@@ -123,6 +134,7 @@ def exp(input):
     vjp={"input": lambda grad, result: grad * result * LN2},
     samples=unary(),
     result="float",
+    complex=True,
 )
 def exp2(input):
     "2 to the power input"
@@ -134,6 +146,7 @@ def exp2(input):
     vjp={"input": lambda grad, result: grad * (result + 1)},
     samples=unary(),
     result="float",
+    complex=True,
 )
 def expm1(input):
     "exp(input) - 1, exact near 0 too"
@@ -148,6 +161,7 @@ def expm1(input):
     vjp={"input": lambda grad, input: grad / input},
     samples=unary(positive),
     result="float",
+    complex=True,
 )
 def log(input):
     "The natural logarithm"
@@ -159,6 +173,7 @@ def log(input):
     vjp={"input": lambda grad, input: grad / (input * LN2)},
     samples=unary(positive),
     result="float",
+    complex=True,
 )
 def log2(input):
     "The logarithm to base 2"
@@ -170,6 +185,7 @@ def log2(input):
     vjp={"input": lambda grad, input: grad / (input * LN10)},
     samples=unary(positive),
     result="float",
+    complex=True,
 )
 def log10(input):
     "The logarithm to base 10"
@@ -181,6 +197,7 @@ def log10(input):
     vjp={"input": lambda grad, input: grad / (input + 1)},
     samples=unary(inside),
     result="float",
+    complex=True,
 )
 def log1p(input):
     "log(1 + input), exact near 0 too"

@@ -168,6 +168,7 @@ def gather_samples(rng):
         )
     },
     samples=gather_samples,
+    complex=True,
 )
 def gather(input, dim: int, index: Index, *, sparse_grad: bool = False):
     """The elements of `input` whose place in dimension `dim` is what `index` holds.
@@ -222,6 +223,7 @@ def taking_samples(*shape):
         )
     },
     samples=taking_samples(4),
+    complex=True,
 )
 def index_select(input, dim: int, index: Index):
     "The slices of `input` along `dim` that the vector `index` (int32 or int64) names, in order."
@@ -241,6 +243,7 @@ def index_select(input, dim: int, index: Index):
         ((normal(rng, 2, 4, 3), rng.integers(-4, 4, (5,)), 1), {}),
     ],
     torch="none",
+    complex=True,
 )
 def _index(input, index: Index, dim: int):
     "`input` with dimension `dim` replaced by those of `index`: what `x[:, index]` is."

@@ -107,6 +107,7 @@ def cat_grads(grad, tensors_shape, dim):
     vjp={"tensors": cat_grads},
     samples=lambda rng: [(([normal(rng, 2, 3), normal(rng, 4, 3)], 0), {})],
     torch="cat",
+    complex=True,
 )
 def _cat(tensors: Tensors, dim: int):
     "`cat`, its arguments checked."
@@ -146,6 +147,7 @@ def cat(tensors, dim: int = 0, *, axis: int | None = None):
     },
     samples=lambda rng: [(([normal(rng, 2, 3), normal(rng, 2, 3)], 1), {})],
     torch="stack",
+    complex=True,
 )
 def _stack(tensors: Tensors, dim: int):
     "`stack`, its arguments checked."
@@ -288,6 +290,7 @@ def like_input(door):
         ((normal(rng, 5, 3), normal(rng, 2, 3)), {"dim": 0, "start": 1, "end": -1, "step": 2}),
         ((normal(rng, 3, 5).T, normal(rng, 5, 2), 1, -2), {}),
     ],
+    complex=True,
 )
 def slice_scatter(input, src, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1):  # fmt: skip
@@ -309,6 +312,7 @@ def slice_scatter(input, src, dim: int = 0, start: int | None = None, end: int |
         ((normal(rng, 3, 4), normal(rng, 4), 0, 1), {}),
         ((normal(rng, 4, 3).T, normal(rng, 3), 1, -1), {}),
     ],
+    complex=True,
 )
 def select_scatter(input, src, dim: int, index: int):
     "`input` with `src` in the place of `input.select(dim, index)`."
@@ -329,6 +333,7 @@ def select_scatter(input, src, dim: int, index: int):
         ((normal(rng, 4, 3), normal(rng, 2)), {"offset": -2}),
         ((normal(rng, 3, 4, 5), normal(rng, 4, 3)), {"offset": 1, "dim1": 0, "dim2": -1}),
     ],
+    complex=True,
 )
 def diagonal_scatter(input, src, offset: int = 0, dim1: int = 0, dim2: int = 1):
     "`input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."
@@ -374,6 +379,7 @@ def inset_grad(grad, starts, shape, k: int):
          {"starts": ((0, 0), (2, 3))}),
     ],
     torch="none",
+    complex=True,
 )  # fmt: skip
 def _inset(input, tensors: Tensors, starts: tuple):
     "`input` with each of `tensors` put at its place in `starts`."

@@ -44,6 +44,36 @@ def check_inner(rows: int, inner: int, other_inner: int, cols: int) -> None:
         )
 
 
+# Complex matrices
+
+
+def by_parts(door):
+    """Of complex matrices: one real product of both parts, stacked, with both parts, side by side.
+
+    The blocks of it are what complex multiplication adds and subtracts.
+    """
+
+    def call(*args, **given):
+        left, right = operands = (*args, *given.values())
+        if not all(isinstance(t, View) and t.dtype.is_complex for t in operands):
+            return door(*args, **given)
+        if left.dtype is not right.dtype:
+            return door(*args, **given)
+        vector = right.ndim == 1
+        right = right.unsqueeze(1) if vector else right
+        rows, cols = left.shape[-2], right.shape[-1]
+        stacked = left.view_as_real().movedim(-1, -3).flatten(-3, -2)
+        beside = right.view_as_real().movedim(-1, -2).flatten(-2, -1)
+        blocks = stacked.matmul(beside)
+        top, below = blocks.narrow(-2, 0, rows), blocks.narrow(-2, rows, rows)
+        real = top.narrow(-1, 0, cols) - below.narrow(-1, cols, cols)
+        imag = top.narrow(-1, cols, cols) + below.narrow(-1, 0, cols)
+        product = real._complex_of(imag)
+        return product.squeeze(-1) if vector else product
+
+    return call
+
+
 # Matrices
 
 
@@ -66,6 +96,7 @@ def mm_samples(rng):
 
 @declare(
     Structured,
+    gate=by_parts,
     shape=mm_shape,
     dtype=one_dtype(MM_DTYPES, "addmm_impl_cpu_"),
     promotes=False,
@@ -95,6 +126,7 @@ def bmm_shape(input, mat2):
 
 @declare(
     Structured,
+    gate=by_parts,
     shape=bmm_shape,
     dtype=one_dtype(SCALAR_TYPES, "bmm"),
     promotes=False,
@@ -116,6 +148,7 @@ def bmm(input, mat2):
 
 @declare(
     Structured,
+    gate=by_parts,
     shape=lambda input, other: (*input[:-1], other[-1]),
     dtype=one_dtype(SCALAR_TYPES, "bmm"),
     promotes=False,
@@ -231,6 +264,7 @@ MV_DTYPES = (
 
 @declare(
     Structured,
+    gate=by_parts,
     shape=mv_shape,
     dtype=one_dtype(MV_DTYPES, "addmv_impl_cpu"),
     promotes=False,
@@ -282,7 +316,7 @@ def dot(input, tensor):
 @composite(samples=lambda rng: [((normal(rng, 5), normal(rng, 5)), {})])
 def vdot(input, other):
     "The inner product of two vectors (of the conjugate of the first, if it is complex)."
-    return input.dot(other)
+    return input.conj().dot(other)
 
 
 @composite(samples=lambda rng: [((normal(rng, 3), normal(rng, 4)), {})], aliases=("ger",))

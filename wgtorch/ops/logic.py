@@ -12,7 +12,7 @@ from wgtorch.ops.samples import binary, bools, integers, unary
 
 
 def combined(wgsl: str):
-    return elementwise(wgsl, samples=binary(integers), result="bool")
+    return elementwise(wgsl, samples=binary(integers), result="bool", complex=True)
 
 
 @combined("input && other")
@@ -33,7 +33,7 @@ def logical_xor(input: Condition, other: Condition):
     return np.logical_xor(input, other)
 
 
-@elementwise("!input", samples=unary(bools), result="bool")
+@elementwise("!input", samples=unary(bools), result="bool", complex=True)
 def logical_not(input: Condition):
     "Whether it is zero"
     return np.logical_not(input)

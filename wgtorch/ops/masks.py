@@ -56,6 +56,7 @@ def count_plan(facts: Facts) -> list[Pass]:
     plan=count_plan,
     promotes=False,
     torch="none",
+    complex=True,
 )
 def _true_counts(input: Condition):
     """How many elements are not zero (the last element), and on a GPU before that, for each chunk,
@@ -83,6 +84,7 @@ def _true_counts(input: Condition):
     ),
     promotes=False,
     torch="none",
+    complex=True,
 )
 def _true_places(input: Condition, starts: Other, total: int):
     "The places, counted row by row, of the elements that are not zero."

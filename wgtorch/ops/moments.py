@@ -43,6 +43,26 @@ def unbiased_or_correction(args: tuple, given: dict[str, Any]) -> tuple[tuple, d
     return args, given
 
 
+def of_parts(name: str):
+    """Of complex numbers: from the variances of both parts."""
+
+    def gate(door):
+        def call(input, *args, **given):
+            if not input.dtype.is_complex:
+                return door(input, *args, **given)
+            variance_ = input.real.var(*args, **given) + input.imag.var(*args, **given)
+            spread_ = variance_.sqrt() if "std" in name else variance_
+            if "mean" not in name:
+                return spread_
+            args, rest = unbiased_or_correction(args, given)
+            rest.pop("correction", None)
+            return spread_, input.mean(*args, **rest)
+
+        return call
+
+    return gate
+
+
 def distances(grad, input, dim, correction, keepdim):
     """What a variance owes to each element: 2 (x - mean) / (n - correction)."""
     freedom = max(0, count(input.shape, dim) - correction)
@@ -91,6 +111,7 @@ def variance(input, dim, correction, keepdim):
     **MOMENTS,
     leave="variance(a, correction)",
     refuses=only_floats("std and var"),
+    gate=of_parts("var"),
     arrange=unbiased_or_correction,
     vjp={"input": distances},
     samples=corrected(folding()),
@@ -105,6 +126,7 @@ def var(input, dim: object = None, *, correction: float = 1, keepdim: bool = Fal
     **MOMENTS,
     leave="deviation(a, correction)",
     refuses=only_floats("std and var"),
+    gate=of_parts("std"),
     arrange=unbiased_or_correction,
     vjp={"input": of_deviation},
     samples=corrected(folding()),
@@ -123,6 +145,7 @@ BOTH = {"outputs": ("_first", "_mean"), "differentiable": (True, True), "result"
     **BOTH,
     leave=("variance(a, correction)", "mean_of(a)"),
     refuses=only_floats("var_mean"),
+    gate=of_parts("var_mean"),
     arrange=unbiased_or_correction,
     vjp={"input": of_both(lambda g, x, r, *rest: distances(g, x, *rest))},
     samples=corrected(folding()),
@@ -139,6 +162,7 @@ def var_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool 
     **BOTH,
     leave=("deviation(a, correction)", "mean_of(a)"),
     refuses=only_floats("std_mean"),
+    gate=of_parts("std_mean"),
     arrange=unbiased_or_correction,
     vjp={"input": of_both(of_deviation)},
     samples=corrected(folding()),
@@ -231,6 +255,8 @@ def norm(input, p: object = "fro", dim: object = None, keepdim: bool = False,
          *, dtype: object = None):  # fmt: skip
     "The p-norm over dim: (sum of |x|^p)^(1/p); 'fro' is 2; inf, -inf and 0 as limits."
     input = input if dtype is None else input.to(dtype)
+    if input.dtype.is_complex:
+        input = input.abs()
     if not input.is_floating_point():
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got"

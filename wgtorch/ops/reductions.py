@@ -55,6 +55,7 @@ def count(shape, dim) -> int:
     folds="sum",
     vjp={"input": lambda grad, input_shape, dim, keepdim: spread(grad, input_shape, dim, keepdim)},
     samples=folding(),
+    complex=True,
 )
 def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Sum over dim (all of them by default). Integers are added as int64."
@@ -77,6 +78,7 @@ def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = No
         )
     },
     samples=folding(),
+    complex=True,
 )
 def mean(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Mean over dim (all of them by default)."
@@ -117,7 +119,7 @@ def nansum(input, dim: object = None, keepdim: bool = False, *, dtype: object = 
 def nanmean(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Mean over dim of what is not NaN."
     input = input if dtype is None else input.to(dtype)
-    if not input.is_floating_point():
+    if input.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got"
             f" {input.dtype.short}"
@@ -146,6 +148,7 @@ def count_nonzero(input, dim: object = None):
         *folding(near_one)(rng),
         ((np.float32([[0, 2.5, -1], [3, 0, 0]]),), {"dim": 1}),
     ],
+    complex=True,
 )
 def prod(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Product over dim (all of them by default). Integers are multiplied as int64."
@@ -191,6 +194,7 @@ def flag(name: str, combine: str, identity: str, doc: str, numpy_: Any):
         result="bool",
         no_dims="none",
         samples=folding(bools),
+        complex=True,
     )(reference)
 
 

@@ -93,6 +93,7 @@ def rows_samples(rng):
         "source": lambda grad, index, dim: grad._index(index, dim),
     },
     samples=rows_samples,
+    complex=True,
 )
 def _index_put(input, index: Index, source, dim: int, name: str):
     "`input` with what `x[:, index]` is, along `dim`, replaced by `source`."
@@ -108,6 +109,7 @@ def _index_put(input, index: Index, source, dim: int, name: str):
         "source": lambda grad, index, dim: grad._index(index, dim),
     },
     samples=rows_samples,
+    complex=True,
 )
 def _index_add(input, index: Index, source, dim: int, name: str):
     "`input` with `source` added to what `x[:, index]` is, along `dim`."

@@ -49,7 +49,7 @@ def accumulated(ufunc: Any, input: np.ndarray, dim: int, reverse: bool = False):
 
 def wide(kind: np.dtype) -> np.dtype:
     """What is accumulated in."""
-    return np.dtype(np.int64 if kind.kind in "biu" else np.float64)
+    return np.dtype(np.int64 if kind.kind in "biu" else np.complex128 if kind.kind == "c" else float)
 
 
 def kept(kind: np.dtype) -> np.dtype:
@@ -67,6 +67,7 @@ def kept(kind: np.dtype) -> np.dtype:
     folds="sum",
     vjp={"input": lambda grad, dim, reverse: grad._cumsum(dim, not reverse)},
     samples=both_ways(),
+    complex=True,
 )
 def _cumsum(input, dim: int, reverse: bool = False):
     "Sum of the elements up to each along dim; from the end if `reverse`."
@@ -150,6 +151,7 @@ def of_product(grad, input, result, dim):
     folds="sum",
     vjp={"input": of_product},
     samples=scanned(lambda rng, *shape: (1 + 0.1 * normal(rng, *shape)).astype(np.float32)),
+    complex=True,
 )
 def _cumprod(input, dim: int):
     "Product of the elements up to each along dim."

@@ -3,7 +3,8 @@
 The result begins as a copy of the input (or, in place, as the input itself); then each element of a
 source is joined with what is there. Where several elements meet in one place, integers come out the
 same every time. Floats are joined by atomics in an order nobody knows, so the last bits of sums may
-differ from run to run; and of several elements that replace one, any may be the one that stays.
+differ from run to run; and of several elements that replace one, any may be the one that stays
+(under `use_deterministic_algorithms` they are brought together first, and the last one stays).
 Whole rows of floats are added in order (rows.py).
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.determinism import are_deterministic_algorithms_enabled
 from wgtorch.dtype import DType, bool_, int64
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Facts, Index, Pass, Structured, composite, declare
@@ -41,6 +43,9 @@ FROM_THE_END = ("index", "index_put", "index_fill", "put")  # they take negative
 def has_atomics(dtype: DType, how: str) -> bool:
     """Whether elements that meet can be joined without bringing them together first."""
     merge = MERGES[how]
+    ordered = merge == REPLACE or (dtype.category > 1 and how in ("sum", "prod", "mean"))
+    if ordered and are_deterministic_algorithms_enabled():
+        return False
     return dtype.itemsize < 8 or merge == REPLACE or (dtype is int64 and merge == ADD)
 
 
@@ -142,6 +147,7 @@ SCATTERS: dict[str, Any] = {
         "source": lambda grad, index, dim: grad.gather(dim, index),
     },
     samples=scatter_samples(),
+    complex=True,
 )
 def _scatter(input, index: Index, source, dim: int, name: str):
     "`input` with `source`, of the index's shape, put where `index` says along `dim`."
@@ -157,6 +163,7 @@ def _scatter(input, index: Index, source, dim: int, name: str):
         "source": lambda grad, index, dim: grad.gather(dim, index),
     },
     samples=scatter_samples(),
+    complex=True,
 )
 def _scatter_add(input, index: Index, source, dim: int, name: str):
     "`input` plus `source`, of the index's shape, where `index` says along `dim`."

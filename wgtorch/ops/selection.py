@@ -49,6 +49,7 @@ def from_one_or_three(door):
     front=from_one_or_three,
     method=lambda face: lambda self, condition, other: face(condition, self, other),
     inplace=False,
+    complex=True,
 )
 def where(condition: Condition, input, other):
     "input where condition, else other; with a condition alone, where it holds (see nonzero)"
@@ -86,6 +87,7 @@ def masked(door):
     ],
     gate=masked,
     torch="masked_fill",
+    complex=True,
 )
 def masked_fill(input, mask: Condition, value: Other):
     "input, but value where mask"

@@ -12,9 +12,8 @@ from wgtorch.ops.samples import beyond, binary, distant, inside, normal, unary
 
 def angle(wgsl: str, gradient, samples=normal, **facts):
     """A function of one angle, or back to one."""
-    return elementwise(
-        wgsl, vjp={"input": gradient}, samples=unary(samples), result="float", **facts
-    )
+    facts = {"complex": True, "result": "float"} | facts
+    return elementwise(wgsl, vjp={"input": gradient}, samples=unary(samples), **facts)
 
 
 @angle("sin(input)", lambda grad, input: grad * input.cos())
@@ -101,7 +100,13 @@ def asinh(input):
     return np.arcsinh(input)
 
 
-@angle("acosh(input)", lambda grad, input: grad * (input * input - 1).rsqrt(), beyond,
+def slope_of_acosh(grad, input):
+    if input.dtype.is_complex:  # the two roots as one would have another cut
+        return grad * ((input + 1).rsqrt() * (input - 1).rsqrt())
+    return grad * (input * input - 1).rsqrt()
+
+
+@angle("acosh(input)", slope_of_acosh, beyond,
        aliases=("arccosh",))  # fmt: skip
 def acosh(input):
     "The inverse of cosh, for input >= 1"
@@ -121,7 +126,7 @@ def slope_of_sinc(grad, input):
     return grad * slope.masked_fill(turn * input == 0, 0)
 
 
-@angle("sinc(input)", slope_of_sinc, distant)
+@angle("sinc(input)", slope_of_sinc, distant, complex=False)
 def sinc(input):
     "sin(pi * input) / (pi * input); 1 at 0"
     turn = np.fmod(input, 2)
@@ -129,13 +134,13 @@ def sinc(input):
     return np.where(input == 0, np.ones_like(input), sine / (input * pi))
 
 
-@angle("input * 0.017453292519943295", lambda grad: grad * (pi / 180))
+@angle("input * 0.017453292519943295", lambda grad: grad * (pi / 180), complex=False)
 def deg2rad(input):
     "Degrees as radians"
     return input * (pi / 180)
 
 
-@angle("input * 57.29577951308232", lambda grad: grad * (180 / pi))
+@angle("input * 57.29577951308232", lambda grad: grad * (180 / pi), complex=False)
 def rad2deg(input):
     "Radians as degrees"
     return input * (180 / pi)

@@ -23,13 +23,13 @@ from wgtorch.dtype import DType, float64
 from wgtorch.layout import Layout
 from wgtorch.op import REGISTRY
 from wgtorch.settled import TypedOp
-from wgtorch.storage import Value, View
+from wgtorch.storage import Lens, Value, View
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
-IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "fill",
-           "load", "synchronize", "empty_cache")  # fmt: skip
+IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "reseen",
+           "fill", "load", "synchronize", "empty_cache")  # fmt: skip
 LEAST_INT, MOST_INT = -(1 << 63), 1 << 64
 
 
@@ -123,6 +123,10 @@ class WebGPU:
             operand = self._operand(source, Layout.contiguous(source.layout.shape))
             self.own(storage)
             self._put(operand, storage.value, layout)
+
+    def reseen(self, value, dtype):
+        self.fill(value)
+        return Value(self.device, dtype, value.nbytes // dtype.itemsize, value.buffer)
 
     def synchronize(self):
         self.dock.finish()
@@ -231,6 +235,8 @@ class WebGPU:
 
     def own(self, storage) -> None:
         """The storage's buffer may be written: nobody else reads it."""
+        if type(storage) is Lens:
+            return self.own(storage.base)
         value = storage.value
         self.fill(value)
         load = value.load
@@ -276,6 +282,11 @@ class WebGPU:
         return program
 
     def check(self, dtype: DType, numel: int) -> None:
+        if dtype.itemsize == 16:
+            raise TypeError(
+                f"{self.device} has no {dtype.name}; use .to(torch.complex64), or keep the tensor"
+                f" on the cpu"
+            )
         if not self.dialect.supports(dtype):
             raise TypeError(
                 f"{self.device} has no {dtype.name}: its adapter ({self.gpu.traits.name}) lacks"

@@ -226,12 +226,15 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     """An operand as its op wants it."""
     dialect = writer.dialect
     if not isinstance(arg, Promise | Load):
-        return scalar(writer, dtype)
+        return scalar(writer, dtype, type(arg))
     return converted(name_of(program, arg), arg.dtype, dtype, dialect)
 
 
-def scalar(writer: Writer, dtype: DType) -> str:
+def scalar(writer: Writer, dtype: DType, kind: type = float) -> str:
     dialect = writer.dialect
+    if dtype.category == 3:
+        real = writer.number("f32")
+        return f"c64({real}, {writer.number('f32') if kind is complex else '0.0'})"
     if dtype is bool_:
         return f"({writer.number()} != 0u)"
     value = writer.number(dtype.wgsl)

@@ -25,7 +25,7 @@ from wgtorch.backends.webgpu.packing import (
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled
 from wgtorch.backends.webgpu.walks import Walk
-from wgtorch.dtype import DType, bool_
+from wgtorch.dtype import DType, bool_, float32
 from wgtorch.op import Reduction, Scan
 from wgtorch.settled import Fold
 
@@ -128,6 +128,8 @@ def spelled_identity(identity: str, compute: DType, dialect: Dialect) -> str:
         return spelled(identity, compute, dialect)
     if dialect.emulates(compute):
         return constant(int(identity))
+    if compute.category == 3:
+        return f"c64({float(identity)}, 0.0)"
     return f"{dialect.type_of(compute)}({identity})"
 
 
@@ -366,7 +368,8 @@ def declare_leave(writer: Writer, fold: Fold, n: int, dtype: DType) -> None:
         value = converted(said(leaves(op)[n], inner, dialect), inner, dtype, dialect)
     for name in leave_numbers(fold):
         writer.fields[name] = "f32"
-        value = re.sub(rf"\b{name}\b", f"{dialect.type_of(inner)}(launch.{name})", value)
+        number = converted(f"launch.{name}", float32, inner, dialect)
+        value = re.sub(rf"\b{name}\b", number, value)
     writer.declare(f"fn leave{n}(a: A) -> {kind} {{ return {value}; }}")
 
 

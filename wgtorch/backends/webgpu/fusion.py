@@ -122,7 +122,10 @@ class Program:
                     key.append(at)
                 else:
                     key.append(kind)
-                    scalars.append(arg)
+                    if kind is complex:
+                        scalars += (arg.real, arg.imag)
+                    else:
+                        scalars.append(arg)
             if step.attrs:
                 scalars.extend(step.attrs.values())
             place[step] = len(place) - len(loads)

@@ -34,7 +34,7 @@ class Dialect:
     unrolls: bool = True  # whether the driver's compiler takes long functions in its stride
 
     def type_of(self, dtype: DType) -> str:
-        """The WGSL type that a dtype is computed in."""
+        """The WGSL type that a dtype is computed in (c64 is the library's alias)."""
         return "vec2<u32>" if self.emulates(dtype) else dtype.wgsl
 
     def suffix(self, dtype: DType) -> str:
@@ -45,7 +45,7 @@ class Dialect:
         return dtype is int64 and not self.int64
 
     def supports(self, dtype: DType) -> bool:
-        return dtype is not float64 or self.f64
+        return dtype.itemsize < 16 and (dtype is not float64 or self.f64)
 
 
 DECODE = {

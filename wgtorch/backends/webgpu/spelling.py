@@ -1,8 +1,8 @@
 """Expressions of ops as this adapter's WGSL says them.
 
 An expression is written once, over scalars. Here its functions find their variant for a compute
-type, and where WGSL has no such type (64-bit integers on weak adapters) its operators become
-calls too. The expressions are simple enough that Python's own parser reads them.
+type, and where WGSL has no such type (64-bit integers on weak adapters, complex numbers) its
+operators become calls too. The expressions are simple enough that Python's own parser reads them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.packing import Dialect
-from wgtorch.dtype import DType
+from wgtorch.dtype import DType, float32
 
 CALL = re.compile(r"\b([a-z_]\w*)(?=\()")
 EMULATED = {
@@ -24,11 +24,17 @@ EMULATED = {
 }  # fmt: skip
 
 
+COMPLEX = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Eq: "eq", ast.NotEq: "ne",
+    ast.USub: "neg",
+}  # fmt: skip
+
+
 @cache
 def spelled(expression: str, compute: DType, dialect: Dialect) -> str:
     """The WGSL of an op's expression in a compute type."""
-    if dialect.emulates(compute):
-        return emulated(expression)
+    if dialect.emulates(compute) or compute.wgsl == "c64":
+        return emulated(expression, dialect.suffix(compute))
     suffix = dialect.suffix(compute)
     known = library.items()
 
@@ -48,34 +54,38 @@ def is_known(expression: str, compute: DType) -> bool:
     return all(n in F64 or f"{n}_{compute.wgsl}" in library.items() for n in names)
 
 
-def emulated(expression: str) -> str:
+def emulated(expression: str, suffix: str = "i64e") -> str:
     source = expression.replace("&&", " and ").replace("||", " or ")
     source = re.sub(r"!(?!=)", " not ", source).strip()
-    return _say(ast.parse(source, mode="eval").body)
+    return _say(ast.parse(source, mode="eval").body, suffix)
 
 
-def _say(node: ast.expr) -> str:
+def _say(node: ast.expr, suffix: str) -> str:
     match node:
         case ast.Name(id=name):
             return name
         case ast.Constant(value=value):
-            return constant(int(value))
+            return constant(int(value)) if suffix == "i64e" else f"c64({float(value)}, 0.0)"
         case ast.BinOp(left=left, op=op, right=right):
-            return f"{EMULATED[type(op)]}({_say(left)}, {_say(right)})"
+            return f"{_operator(op, suffix)}({_say(left, suffix)}, {_say(right, suffix)})"
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return f"{EMULATED[type(op)]}({_say(left)}, {_say(right)})"
+            return f"{_operator(op, suffix)}({_say(left, suffix)}, {_say(right, suffix)})"
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return f"!({_say(operand)})"
+            return f"!({_say(operand, suffix)})"
         case ast.UnaryOp(op=op, operand=operand):
-            return f"{EMULATED[type(op)]}({_say(operand)})"
+            return f"{_operator(op, suffix)}({_say(operand, suffix)})"
         case ast.BoolOp(op=op, values=values):
             word = " & " if isinstance(op, ast.And) else " | "  # && would branch
-            return "(" + word.join(_say(v) for v in values) + ")"
+            return "(" + word.join(_say(v, suffix) for v in values) + ")"
         case ast.Call(func=ast.Name(id=name), args=args):
-            said = ", ".join(_say(a) for a in args)
-            variant = f"{name}_i64e"
+            said = ", ".join(_say(a, suffix) for a in args)
+            variant = f"{name}_{suffix}"
             return f"{variant if variant in library.items() else name}({said})"
-    raise SyntaxError(f"cannot say {ast.unparse(node)!r} of emulated 64-bit integers")
+    raise SyntaxError(f"cannot say {ast.unparse(node)!r} with functions for {suffix}")
+
+
+def _operator(op: ast.AST, suffix: str) -> str:
+    return EMULATED[type(op)] if suffix == "i64e" else f"{COMPLEX[type(op)]}_{suffix}"
 
 
 def constant(value: int) -> str:
@@ -87,6 +97,12 @@ def converted(value: str, have: DType, want: DType, dialect: Dialect) -> str:
     a, b = dialect.suffix(have), dialect.suffix(want)
     if a == b:
         return value
+    if b == "c64":
+        return f"c64({converted(value, have, float32, dialect)}, 0.0)"
+    if a == "c64":
+        if b == "bool":
+            return f"to_bool_c64({value})"
+        return converted(f"{value}.x", float32, want, dialect)
     if a == "i64e":
         return f"i64_to_{b}({value})" if b != "f64" else f"f64(i64_to_f32({value}))"
     if b == "i64e":
