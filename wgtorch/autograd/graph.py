@@ -4,7 +4,8 @@ from wgtorch.autograd.gradients import GradientEdge, get_gradient_edge
 from wgtorch.autograd.multi_hooks import increment_version, register_multi_grad_hook
 from wgtorch.autograd.mutation import allow_mutation_on_saved_tensors
 from wgtorch.autograd.node import Node
-from wgtorch.autograd.offload import adopt, is_parameter_memory, save_on_cpu
+from wgtorch.autograd.offload import save_on_cpu
+from wgtorch.autograd.parameters import adopt, is_parameter_memory
 from wgtorch.autograd.saved_hooks import (
     PackHook,
     UnpackHook,
@@ -12,6 +13,7 @@ from wgtorch.autograd.saved_hooks import (
     disable_saved_tensors_hooks,
     saved_tensors_hooks,
 )
+from wgtorch.autograd.spill import spill_to_disk
 
 __all__ = [
     "GradientEdge",
@@ -28,4 +30,5 @@ __all__ = [
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "spill_to_disk",
 ]

@@ -5,36 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.autograd.prefetch import coming
 from wgtorch.autograd.saved import Frozen
 from wgtorch.autograd.saved_hooks import called, saved_tensors_hooks
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage
 
-_owners: dict[int, weakref.ref] = {}  # id of a storage -> the parameter it belongs to
 _sent: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # what is on the host
 _back: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # and again on a device
-
-
-def adopt(parameter: Any) -> None:
-    """Notes that a parameter's storage is its own; `is_parameter_memory` then knows its views."""
-    key = id(parameter.storage)
-
-    def forget(gone: weakref.ref) -> None:
-        if _owners.get(key) is gone:
-            del _owners[key]
-
-    _owners[key] = weakref.ref(parameter, forget)
-
-
-def is_parameter_memory(tensor: Any) -> bool:
-    """Whether the tensor is a live parameter or looks at the memory of one, through any view."""
-    base = tensor if tensor._base is None else tensor._base
-    if base.is_parameter:
-        return True
-    owner = _owners.get(id(tensor.storage))
-    parameter = None if owner is None else owner()
-    return parameter is not None and parameter.storage is tensor.storage
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -80,12 +59,17 @@ class save_on_cpu(saved_tensors_hooks):
 
     @classmethod
     def function_of(cls, args: tuple, kwargs: dict) -> tuple[Any, tuple, dict]:
-        if args and callable(args[0]):
-            return args[0], args[1:], kwargs
-        if "fn" in kwargs:
-            rest = {name: value for name, value in kwargs.items() if name != "fn"}
-            return called(kwargs["fn"]), args, rest
-        return None, args, kwargs
+        return function_first(args, kwargs)
+
+
+def function_first(args: tuple, kwargs: dict) -> tuple[Any, tuple, dict]:
+    """The function to run inside, where the first argument is one or `fn` is given."""
+    if args and callable(args[0]):
+        return args[0], args[1:], kwargs
+    if "fn" in kwargs:
+        rest = {name: value for name, value in kwargs.items() if name != "fn"}
+        return called(kwargs["fn"]), args, rest
+    return None, args, kwargs
 
 
 def counted(prefetch: Any, who: str) -> int:
@@ -110,7 +94,7 @@ class Load:
         self.order = memory_order(layout)
         self.nodes = nodes  # how far to look ahead when this one is needed
         self.there: Any = None  # sent for ahead
-        shape, strides = self.dense()
+        shape, strides = dense(self.layout, self.order)
         memory = Layout.of(shape, strides, layout.offset)
         storage = tensor.storage
         origin = storage.origin() if type(storage) is Frozen else None
@@ -123,12 +107,6 @@ class Load:
     @property
     def nbytes(self) -> int:
         return self.host.storage.value.nbytes
-
-    def dense(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shape and strides of what travels."""
-        layout = self.layout
-        shape = tuple([layout.shape[d] for d in self.order])
-        return shape, tuple([layout.strides[d] for d in self.order])
 
     def send_for(self) -> None:
         """Starts on its way back now."""
@@ -151,17 +129,27 @@ class Load:
 
     def back(self) -> Any:
         there, self.there = self.there, None
-        dense = (self.returned() if there is None else there).contiguous()
-        layout = self.layout
-        shape, strides = self.dense()
-        if Layout.of(shape, strides, 0).is_contiguous:
-            return dense.over(dense.storage, layout)
-        memory = dense.new_zeros((layout.extent,))  # the saved view has gaps
-        memory.as_strided(shape, strides, 0).copy_(dense)
-        return memory.over(memory.storage, layout)
+        return restrided(self.returned() if there is None else there, self.layout, self.order)
 
 
 NOT_BACK = (lambda: None), 0
+
+
+def dense(layout: Layout, order: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of what travels."""
+    shape = tuple([layout.shape[d] for d in order])
+    return shape, tuple([layout.strides[d] for d in order])
+
+
+def restrided(there: Any, layout: Layout, order: list[int]) -> Any:
+    """What travelled, as the tensor that was saved."""
+    there = there.contiguous()
+    shape, strides = dense(layout, order)
+    if Layout.of(shape, strides, 0).is_contiguous:
+        return there.over(there.storage, layout)
+    memory = there.new_zeros((layout.extent,))  # the saved view has gaps
+    memory.as_strided(shape, strides, 0).copy_(there)
+    return memory.over(memory.storage, layout)
 
 
 def unload(packed: Any) -> Any:

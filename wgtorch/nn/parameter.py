@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor, empty
-from wgtorch.autograd.offload import adopt
+from wgtorch.autograd.parameters import adopt
 
 
 class Parameter(Tensor):
