@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from wgtorch.autograd.ledger import ledger_of
 from wgtorch.backend import backend
 from wgtorch.device import Device
 
@@ -40,11 +41,16 @@ def synchronize(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Counters in PyTorch's words, in bytes; exact, without waiting for the GPU."""
+    """Counters in PyTorch's words, in bytes; exact, without waiting for the GPU.
+
+    `saved_tensors.*` count what hooks keep of this device's tensors, wherever that is. Of the cpu,
+    only these are counted.
+    """
     home = _opened(device)
-    if home is None:
-        return {"allocated_bytes.all.current": 0, "allocated_bytes.all.peak": 0}
-    return home.stats()
+    stats = {"allocated_bytes.all.current": 0, "allocated_bytes.all.peak": 0}
+    if home is not None:
+        stats = home.stats()
+    return stats | ledger_of(_place(device)).stats()
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -59,6 +65,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     home = _opened(device)
     if home is not None:
         home.reset_peak()
+    ledger_of(_place(device)).reset_peak()
 
 
 def empty_cache() -> None:
@@ -88,5 +95,9 @@ def _home(device: Any) -> Any:
 
 def _opened(device: Any) -> Any:
     """The backend, if the device was ever used."""
-    place = Device("webgpu") if device is None else Device(device)
+    place = _place(device)
     return place.backend if place.type == "webgpu" else None
+
+
+def _place(device: Any) -> Device:
+    return Device("webgpu") if device is None else Device(device)

@@ -115,7 +115,8 @@ class Input:
     __slots__ = ("kept", "wants")
 
     def __init__(self, tensor: Any):
-        self.wants, self.kept = tensor.requires_grad, keep(tensor, state.hooks)
+        self.wants = tensor.requires_grad
+        self.kept = keep(tensor, state.hooks, False, self.name(), "input")
 
     def opened(self) -> Any:
         kept = self.kept

@@ -9,12 +9,23 @@ from wgtorch.autograd.mode import state
 
 
 class Pair:
-    """A pack and an unpack function. `owner` is the context that entered it."""
+    """A pack and an unpack function. `owner` is the context that entered it.
 
-    __slots__ = ("owner", "pack", "unpack")
+    `check` says how far the two are trusted; `bound(tensor)` how far elements may be off.
+    """
 
-    def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], owner: Any):
+    __slots__ = ("bound", "check", "owner", "pack", "unpack")
+
+    def __init__(
+        self,
+        pack: Callable[[Any], Any],
+        unpack: Callable[[Any], Any],
+        owner: Any,
+        check: str = "metadata",
+        bound: Callable[[Any], Any] | None = None,
+    ):
         self.pack, self.unpack, self.owner = pack, unpack, owner
+        self.check, self.bound = check, bound
 
 
 class Bypass:
@@ -60,17 +71,26 @@ def wake() -> None:
 
 
 class running_hook:
-    """While a pack or unpack function runs: nothing is recorded, and hooks are inert."""
+    """While a pack or unpack function runs: nothing is recorded, and hooks are inert.
 
-    __slots__ = ("before",)
+    What it raises says in a note for which op and slot it ran.
+    """
+
+    __slots__ = ("before", "op", "slot", "what")
+
+    def __init__(self, what: str, op: str, slot: str):
+        self.what, self.op, self.slot = what, op, slot
 
     def __enter__(self) -> None:
-        self.before = state.recording, state.in_hook
+        self.before = state.recording, state.in_hook, state.slot
         state.recording, state.in_hook, state.hooks = False, True, None
+        state.slot = self.op, self.slot
 
-    def __exit__(self, *exception: object) -> None:
-        state.recording, state.in_hook = self.before
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        state.recording, state.in_hook, state.slot = self.before
         wake()
+        if error is not None:
+            error.add_note(f"in the {self.what} hook for {self.op}'s saved '{self.slot}'")
 
 
 class awake:

@@ -23,6 +23,7 @@ class State(threading.local):
     stack: Any = None  # the pairs entered and not yet left, innermost last
     refusal: Any = None  # why saved-tensor hooks may not be entered
     in_hook = False  # a pack or unpack function runs: hooks are inert
+    slot: Any = None  # what that function is for: (op, slot)
     running: Any = None  # the node whose backward runs, in anomaly mode
     task: Any = None  # the run of the engine that is under way
     mutating = False  # in allow_mutation_on_saved_tensors

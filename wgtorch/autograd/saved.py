@@ -11,6 +11,8 @@ import weakref
 from typing import Any
 
 from wgtorch.autograd.hook_stack import Pair, running_hook
+from wgtorch.autograd.ledger import holdings, ledger_of
+from wgtorch.autograd.verified import verify
 from wgtorch.storage import Storage, View
 
 Snapshot = tuple  # (Value, Layout, weakref.ref[Tensor])
@@ -25,8 +27,10 @@ FREED = (
 )
 
 
-def keep(tensor: Any, pair: Pair | None, is_output: bool = False) -> Any:
-    """A slot for `tensor`."""
+def keep(
+    tensor: Any, pair: Pair | None, is_output: bool = False, op: str = "", slot: str = ""
+) -> Any:
+    """A slot for `tensor`, which `op` saves as `slot`."""
     storage = tensor.storage
     if storage.version < 0:
         raise RuntimeError(
@@ -37,7 +41,7 @@ def keep(tensor: Any, pair: Pair | None, is_output: bool = False) -> Any:
         )
     if pair is None:
         return storage.value, tensor.layout, weakref.ref(tensor)
-    return Packed(pair, tensor, is_output)
+    return Packed(pair, tensor, is_output, op, slot)
 
 
 class Packed:
@@ -48,18 +52,22 @@ class Packed:
     kept here (`storage`, `version`), and where `pack` kept the tensor, its elements (`held`).
     """
 
-    __slots__ = ("device", "dtype", "held", "layout", "packed", "storage", "unpack",
-                 "version")  # fmt: skip
+    __slots__ = ("check", "device", "dtype", "entered", "held", "layout", "ledger", "packed",
+                 "storage", "unpack", "version")  # fmt: skip
+    entered: Any
 
-    def __init__(self, pair: Pair, tensor: Any, is_output: bool):
+    def __init__(self, pair: Pair, tensor: Any, is_output: bool, op: str, slot: str):
         if is_output:
             tensor = snapshot(tensor)
         storage = tensor.storage
         value, version = storage.value, storage.version
         self.layout, self.dtype, self.device = tensor.layout, value.dtype, value.device
-        self.unpack, self.version = pair.unpack, version
-        with running_hook():
+        self.unpack, self.version, self.check = pair.unpack, version, pair.check
+        self.ledger, self.held, self.storage = ledger_of(value.device), None, weakref.ref(storage)
+        with running_hook("pack", op, slot):
             packed = self.packed = pair.pack(tensor)
+            if pair.check == "values":
+                self.try_out(pair, tensor, f"{op}'s saved '{slot}'")
         if storage.version != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as"
@@ -67,11 +75,29 @@ class Packed:
                 " to unexpected side-effects. Please open an issue if you need to perform in-place"
                 " operations on the input to a pack hook."
             )
-        kept = isinstance(packed, View) and packed.storage is storage
-        if not kept:
+        if isinstance(packed, View) and packed.storage is storage:
+            self.held = value  # old elements live on where `pack` kept the tensor
+        else:
             fulfil(packed)
-        self.held = value if kept else None  # old elements live on where `pack` kept the tensor
-        self.storage = weakref.ref(storage)
+        self.enter()
+
+    def enter(self) -> None:
+        """Into the ledger; out of it goes what is entered when this dies."""
+        entered = list(holdings(self.packed))
+        self.ledger.enter(entered)
+        self.entered = entered
+
+    def __del__(self) -> None:  # touches numbers only, nothing of a GPU
+        if hasattr(self, "entered"):
+            self.ledger.gone.append(self.entered)
+
+    def try_out(self, pair: Pair, tensor: Any, label: str) -> None:
+        label = f"{label} of shape {list(self.layout.shape)}, {self.dtype} on {self.device}"
+
+        def opened(packed: Any) -> Any:
+            return self.checked(tensor_of(pair.unpack(packed)), label)
+
+        verify(pair, tensor, self.packed, opened, label)
 
     def disown(self, storage: Any) -> None:
         """A tensor of `storage` is to get the owning node as its past: hold its elements only."""
@@ -83,16 +109,12 @@ class Packed:
 
     def opened(self, where: Slot) -> Any:
         """What `unpack` gives, checked against what was saved; without a past."""
-        with running_hook():
-            tensor = self.unpack(self.packed)
-        if not isinstance(tensor, View):
-            raise TypeError(
-                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
-                f" {type(tensor).__name__}"
-            )
+        self.ledger.unpacks += 1
+        with running_hook("unpack", where.op, where.name):
+            tensor = tensor_of(self.unpack(self.packed))
         if tensor.storage is self.storage() and tensor.storage.version != self.version:
             tensor = self.as_it_was(tensor, where)
-        return self.checked(tensor, where)
+        return tensor if self.check == "off" else self.checked(tensor, where)
 
     def as_it_was(self, tensor: Any, where: Slot) -> Any:
         if self.held is None:
@@ -105,7 +127,7 @@ class Packed:
             )
         return tensor.over(Storage(self.held), tensor.layout)
 
-    def checked(self, tensor: Any, where: Slot) -> Any:
+    def checked(self, tensor: Any, where: Slot | str) -> Any:
         value = tensor.storage.value
         if tensor.layout.shape != self.layout.shape:
             raise RuntimeError(
@@ -118,9 +140,23 @@ class Packed:
                 f" {self.device}; move it back with .to('{self.device}')"
             )
         if value.dtype is not self.dtype:
-            with running_hook():
+            if self.check == "strict":
+                raise RuntimeError(
+                    f"unpack_hook returned a tensor of {value.dtype} for {where}, which was saved"
+                    f" as {self.dtype}"
+                )
+            with running_hook("unpack", "cast", ""):
                 tensor = tensor.detach().to(self.dtype)
         return tensor
+
+
+def tensor_of(unpacked: Any) -> Any:
+    if not isinstance(unpacked, View):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
+            f" {type(unpacked).__name__}"
+        )
+    return unpacked
 
 
 def fulfil(packed: Any) -> None:
@@ -143,6 +179,11 @@ class Slot:
 
     def __init__(self, node: Any, name: str):
         self.node, self.name = node, name
+
+    @property
+    def op(self) -> str:
+        recipe = getattr(self.node, "recipe", None)
+        return self.node.name() if recipe is None else recipe.op.name
 
     def __str__(self) -> str:
         return f"{self.node.name()}'s saved '{self.name}'"

@@ -10,6 +10,7 @@ from typing import Any
 from wgtorch.autograd.hook_stack import Bypass, Pair, active, pop, push
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.stepping import awaited
+from wgtorch.autograd.verified import CHECKS
 
 PackHook = Callable[[Any], Any]
 UnpackHook = Callable[[Any], Any]
@@ -41,18 +42,43 @@ class saved_tensors_hooks(metaclass=Functional):
     `compose_hooks` joins two. With a third argument, `saved_tensors_hooks(pack, unpack, fn)`
     returns `fn()` run inside (awaits it, if it is a coroutine function).
 
+    `check` says how far the pair is trusted: "off"; "metadata" (shape and device, and another
+    dtype is cast back); "strict" (the dtype, too); "values", for trying a pair out: it is run
+    twice at each pack, and HookCheckError tells op, slot, shape and worst element where it does
+    not give back what it was given. A lossy pair states its error: every element within
+    `atol + rtol * abs(element)`; `atol` may be a function of the saved tensor.
+
     Example::
 
         with graph.saved_tensors_hooks(lambda t: t.half(), lambda packed: packed.float()):
             loss = model(x).sum()
     """
 
-    def __init__(self, pack_hook: PackHook, unpack_hook: UnpackHook):
+    check, rtol = "metadata", 0.0
+    atol: Any = 0.0
+
+    def __init__(
+        self,
+        pack_hook: PackHook,
+        unpack_hook: UnpackHook,
+        *,
+        check: str | None = None,
+        rtol: float | None = None,
+        atol: float | Callable[[Any], Any] | None = None,
+    ):
         for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
             if not callable(hook):
                 kind = type(hook).__name__
                 raise TypeError(f"saved_tensors_hooks: {name} must be callable, not {kind}")
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+        if check is not None:
+            if check not in CHECKS:
+                raise ValueError(
+                    f"saved_tensors_hooks: check is one of {', '.join(CHECKS)}; got {check!r}"
+                )
+            self.check = check
+        self.rtol = self.rtol if rtol is None else rtol
+        self.atol = self.atol if atol is None else atol
 
     @classmethod
     def function_of(cls, args: tuple, kwargs: dict) -> tuple[Any, tuple, dict]:
@@ -64,10 +90,16 @@ class saved_tensors_hooks(metaclass=Functional):
         return None, args, kwargs
 
     def __enter__(self) -> None:
-        push(Pair(self.pack_hook, self.unpack_hook, self))
+        bound = self.bound if self.rtol or self.atol else None
+        push(Pair(self.pack_hook, self.unpack_hook, self, self.check, bound))
 
     def __exit__(self, *exception: object) -> None:
         pop(self)
+
+    def bound(self, tensor: Any) -> Any:
+        """How far each element of `tensor` may be from what comes back, as float32."""
+        atol = self.atol(tensor) if callable(self.atol) else self.atol
+        return tensor.abs().float() * self.rtol + atol
 
 
 def called(function: Any) -> Callable[[], Any]:

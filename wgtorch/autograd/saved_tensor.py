@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtorch.autograd.hook_stack import Pair
-from wgtorch.autograd.saved import Packed
+from wgtorch.autograd.saved import Packed, Slot
 
 
 class SavedTensor:
@@ -49,7 +49,8 @@ class SavedTensor:
             )
         tensor, is_output = self.unpack(), self._node.is_output_at(self._place)
         pair = Pair(pack_hook, unpack_hook, self)
-        self._node.pack_at(self._place, Packed(pair, tensor, is_output))
+        slot = Slot(self._node, self._node.name_at(self._place))
+        self._node.pack_at(self._place, Packed(pair, tensor, is_output, slot.op, slot.name))
 
     def unpack(self) -> Any:
         """The tensor, with its past; None for an empty slot."""

@@ -14,7 +14,7 @@ from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node
 from wgtorch.autograd.nodes import past_of, refresh
-from wgtorch.autograd.offload import adopt
+from wgtorch.autograd.parameters import adopt
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
 
