@@ -1,6 +1,5 @@
 """The graph as users see it: nodes, edges, hooks on them, and what happens to saved tensors."""
 
-from wgtorch.autograd.budget import device_budget
 from wgtorch.autograd.gradients import GradientEdge, get_gradient_edge
 from wgtorch.autograd.multi_hooks import increment_version, register_multi_grad_hook
 from wgtorch.autograd.mutation import allow_mutation_on_saved_tensors
@@ -24,7 +23,6 @@ __all__ = [
     "adopt",
     "allow_mutation_on_saved_tensors",
     "compose_hooks",
-    "device_budget",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
