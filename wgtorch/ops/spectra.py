@@ -1,0 +1,167 @@
+"""Singular values and eigenvalues of dense matrices, computed on the cpu.
+
+Gradient formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008); of matrices that are not square: J. Townsend,
+"Differentiating the singular value decomposition" (2016).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dtype import DType
+from wgtorch.errors import LinalgError
+from wgtorch.op import Structured, declare
+from wgtorch.ops.matrices import (
+    diagonal_of,
+    matrices,
+    square,
+    transposed,
+    well_conditioned,
+    wide_floats,
+)
+
+# Singular values
+
+
+def svd_shapes(input: tuple[int, ...], full_matrices: bool) -> tuple[tuple[int, ...], ...]:
+    *batch, rows, columns = matrices("linalg.svd", input)
+    inner = min(rows, columns)
+    if full_matrices:
+        return (*batch, rows, rows), (*batch, inner), (*batch, columns, columns)
+    return (*batch, rows, inner), (*batch, inner), (*batch, inner, columns)
+
+
+def skew(x: Any) -> Any:
+    return x - transposed(x)
+
+
+def of_svd(grad, results, full_matrices):
+    of_u, of_s, of_vh = grad
+    u, s, vh = results
+    if full_matrices and (of_u is not None or of_vh is not None):
+        raise RuntimeError(
+            "svd_backward: The derivative of U and Vh depends on columns that full_matrices=True"
+            " chooses freely; use full_matrices=False"
+        )
+    inner = s.shape[-1]
+    if full_matrices:
+        u, vh = u._slice(-1, 0, inner), vh._slice(-2, 0, inner)
+    if of_u is None and of_vh is None:
+        return (u * of_s.unsqueeze(-2)).matmul(vh)
+    squares = s * s
+    gaps = squares.unsqueeze(-2) - squares.unsqueeze(-1)
+    gaps = gaps + gaps.new_ones((inner,)).diag_embed()  # the diagonal divides zeros
+    middle = of_s.diag_embed() if of_s is not None else None
+    if of_u is not None:
+        part = skew(transposed(u).matmul(of_u)) / gaps * s.unsqueeze(-2)
+        middle = part if middle is None else middle + part
+    if of_vh is not None:
+        part = s.unsqueeze(-1) * (skew(vh.matmul(transposed(of_vh))) / gaps)
+        middle = part if middle is None else middle + part
+    total = u.matmul(middle).matmul(vh)
+    rows, columns = u.shape[-2], vh.shape[-1]
+    if of_u is not None and rows > inner:
+        outside = of_u / s.unsqueeze(-2)
+        outside = outside - u.matmul(transposed(u).matmul(outside))
+        total = total + outside.matmul(vh)
+    if of_vh is not None and columns > inner:
+        outside = of_vh / s.unsqueeze(-1)
+        outside = outside - outside.matmul(transposed(vh)).matmul(vh)
+        total = total + u.matmul(outside)
+    return total
+
+
+def finite(op: str, input: np.ndarray) -> np.ndarray:
+    if not np.isfinite(input).all():
+        raise LinalgError(
+            f"{op}: The algorithm failed to converge because the input matrix contained"
+            " non-finite values."
+        )
+    return input
+
+
+@declare(
+    Structured,
+    shape=svd_shapes,
+    dtype=lambda input, full_matrices: (wide_floats("linalg.svd", "linalg_svd_cpu")(input),) * 3,
+    outputs=("U", "S", "Vh"),
+    differentiable=(True, True, True),
+    vjp={"input": of_svd},
+    samples=None,
+    torch="-",
+)
+def _svd(input, full_matrices: bool):
+    "(U, S, Vh): U and Vh orthogonal, S the singular values in descending order."
+    return tuple(np.linalg.svd(finite("linalg.svd", input), full_matrices))
+
+
+@declare(
+    Structured,
+    shape=lambda input: svd_shapes(input, False)[1],
+    dtype=wide_floats("linalg.svd", "linalg_svd_cpu"),
+    vjp={"input": lambda grad, input: of_values(grad, input)},
+    samples=lambda rng: [
+        ((well_conditioned(rng, 4, 3),), {}),
+        ((well_conditioned(rng, 2, 3, 5),), {}),
+    ],
+    torch="linalg.svdvals",
+)
+def _svdvals(input):
+    "The singular values, in descending order."
+    return np.linalg.svd(finite("linalg.svd", input), compute_uv=False)
+
+
+def of_values(grad, input):
+    u, _, vh = input._svd(False)
+    return (u * grad.unsqueeze(-2)).matmul(vh)
+
+
+# Eigenvalues
+
+
+def of_eigh(grad, results, upper):
+    of_values_, of_vectors = grad
+    values, vectors = results
+    if of_vectors is None:
+        return (vectors * of_values_.unsqueeze(-2)).matmul(transposed(vectors))
+    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
+    gaps = gaps + gaps.new_ones((values.shape[-1],)).diag_embed()
+    inner = transposed(vectors).matmul(of_vectors)
+    inner = (inner - diagonal_of(inner).diag_embed()) / gaps
+    inner = 0.5 * (inner + transposed(inner))
+    if of_values_ is not None:
+        inner = inner + of_values_.diag_embed()
+    return vectors.matmul(inner).matmul(transposed(vectors))
+
+
+def one_triangle(input: np.ndarray, upper: bool) -> np.ndarray:
+    kept = np.triu(input) if upper else np.tril(input)
+    strict = np.triu(input, 1) if upper else np.tril(input, -1)
+    return kept + strict.swapaxes(-1, -2)
+
+
+@declare(
+    Structured,
+    shape=lambda input, upper: (square("linalg.eigh", input)[:-1], input),
+    dtype=lambda input, upper: (eigh_dtype(input),) * 2,
+    outputs=("eigenvalues", "eigenvectors"),
+    differentiable=(True, True),
+    vjp={"input": of_eigh},
+    samples=None,
+    torch="-",
+)
+def _eigh(input, upper: bool):
+    "(eigenvalues in ascending order, eigenvectors as columns) of symmetric matrices."
+    whole = one_triangle(input, upper)
+    if not np.isfinite(whole).all():
+        return np.full(input.shape[:-1], np.nan, input.dtype), np.full_like(input, np.nan)
+    return tuple(np.linalg.eigh(whole))
+
+
+def eigh_dtype(input: DType) -> DType:
+    if not input.is_floating_point:
+        raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{input.short}'")
+    return wide_floats("linalg.eigh", "linalg_eigh_cpu")(input)
