@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wgtorch as torch
-from wgtorch.backends.webgpu import structured
+from wgtorch.backends.webgpu import steps
 
 F, nn, optim = torch.nn.functional, torch.nn, torch.optim
 NAN, INF = math.nan, math.inf
@@ -210,7 +210,7 @@ def test_wrong_values_raise_the_same_on_both_devices(name, make):
 def test_wrong_values_raise_at_once_if_asked(name, monkeypatch):
     if not torch.is_webgpu_available():
         pytest.skip("no adapter")
-    monkeypatch.setattr(structured, "CHECK", 1)
+    monkeypatch.setattr(steps, "CHECK", 1)
     call, text = IN_DATA[name]
     with pytest.raises(RuntimeError, match=text):
         call(Maker("webgpu"))

@@ -9,7 +9,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
-from wgtorch.backends.webgpu import structured
+from wgtorch.backends.webgpu import steps
 from wgtorch.device import Device
 
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -311,7 +311,7 @@ def test_the_first_complaint_is_raised(webgpu):
 
 
 def test_checked_at_once(webgpu, monkeypatch):
-    monkeypatch.setattr(structured, "CHECK", 1)
+    monkeypatch.setattr(steps, "CHECK", 1)
     with pytest.raises(IndexError, match="index 5"):
         torch.ones(3, device=webgpu)[torch.tensor([5], device=webgpu)]
 

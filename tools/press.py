@@ -63,6 +63,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.departures: list = []
+        self.put_off: Any = None
 
     def nothing(self, *_: Any) -> None:
         pass

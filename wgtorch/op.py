@@ -367,6 +367,10 @@ class Pass:
     fields: tuple[str, ...] = ()  # what `numbers` are, where the declarations in front add some
     merge: str = ""  # WGSL over a and b: `merge_NAME(place, b)` joins b with the a that is there
     complaint: str | Exception = ""  # about an `{index}` out of range, or what to raise
+    # WGSL that declares `store4(q, v)` or, unless `by_fours`, `store_one(i, x)` of the one result,
+    # behind `front`; elementwise ops that follow may take its place
+    store: tuple[str, ...] = ()
+    by_fours: bool = False
 
 
 def asks(formula: Callable) -> list[str]:

@@ -124,26 +124,27 @@ class Product:
     def main(self, kernel: Kernel, result: Result, target: str) -> Pass:
         reads = [self.x.buffer, self.y.buffer, *result.reads]
         front = [*kernel.front, *self.x.front, *self.y.front, *result.front(2)]
-        front += kept(result, len(reads))
+        front.append(KEEP_QUAD if result.by_fours else KEEP_EACH)
+        store = stored(result.dtype, len(reads), result.by_fours)
         numbers = self.numbers(kernel) | self.x.numbers | self.y.numbers | result.numbers
-        share = (target, float32, kernel.parts * self.batches * self.m * self.n)
         groups = folded(kernel.tiles, self.batches * kernel.parts)
+        if target == "result" and not result.partial:
+            main = launched(kernel.shader, groups, numbers, reads, target, front)
+            return replace(main, store=store, by_fours=result.by_fours)
+        share = (target, float32, kernel.parts * self.batches * self.m * self.n)
         temps = () if target == "result" else (share,)
-        return launched(kernel.shader, groups, numbers, reads, target, front, temps)
+        return launched(kernel.shader, groups, numbers, reads, target, [*front, *store], temps)
 
     def sum(self, kernel: Kernel) -> Pass:
         """Adds the parts up, and stores what the main kernel could not."""
         result, quads = self.result, -(-self.numel // 4)
         reads = ["share", *result.reads]
-        front = [
-            loader("share", 0, float32, by_fours=False),
-            *result.front(1),
-            *quad_store(result.dtype, len(reads)),
-        ]
+        front = [loader("share", 0, float32, by_fours=False), *result.front(1)]
         numbers = self.numbers(kernel) | result.numbers
         numbers |= {"quads": quads, "last": self.numel - 1}
         groups = (min(-(-quads // 64), MAX_GROUPS), 1, 1)
-        return launched("matmul_parts.wgsl", groups, numbers, reads, "result", front)
+        sum = launched("matmul_parts.wgsl", groups, numbers, reads, "result", front)
+        return replace(sum, store=stored(result.dtype, len(reads), True), by_fours=True)
 
     def numbers(self, kernel: Kernel) -> dict[str, float]:
         values = (self.m, self.n, self.k, self.batches, kernel.parts, kernel.k_part, kernel.tiles)
@@ -288,7 +289,7 @@ fn keep(z: u32, row: u32, col: u32, v: vec4f) {
 """
 KEEP_EACH = """
 fn keep_one(z: u32, row: u32, col: u32, x: f32) {
-    if col < launch.n { result[place_of(z, row, col)] = finish(z, row, col, x); }
+    if col < launch.n { store_one(place_of(z, row, col), finish(z, row, col, x)); }
 }
 fn keep(z: u32, row: u32, col: u32, v: vec4f) {
     if row >= launch.m { return; }
@@ -300,17 +301,14 @@ fn keep(z: u32, row: u32, col: u32, v: vec4f) {
 """
 
 
-def kept(result: Result, slot: int) -> list[str]:
-    """Declares `keep(z, row, col, v)`, which stores four columns of a row."""
-    if result.by_fours:
-        return [*quad_store(result.dtype, slot), KEEP_QUAD]
-    return [binding(slot, "result", "f32", "read_write"), KEEP_EACH]
-
-
-def quad_store(dtype: DType, slot: int) -> list[str]:
+def stored(dtype: DType, slot: int, by_fours: bool) -> tuple[str, str]:
+    """Declares the result, and the function that stores a quad of it or one element."""
+    if not by_fours:
+        store = "fn store_one(i: u32, x: f32) { result[i] = x; }"
+        return binding(slot, "result", "f32", "read_write"), store
     half = HALVES.get(dtype)
     kind, value = "vec4f", "v"
     if half:
         kind, value = "vec2u", f"vec2u(pack2_{half}(v.xy), pack2_{half}(v.zw))"
     store = f"fn store4(q: u32, v: vec4f) {{ result[q] = {value}; }}"
-    return [binding(slot, "result", kind, "read_write"), store]
+    return binding(slot, "result", kind, "read_write"), store

@@ -8,8 +8,9 @@ from weakref import ref
 import numpy as np
 
 from wgtorch.backends.webgpu import codegen
+from wgtorch.backends.webgpu.deferral import Deferrals
 from wgtorch.backends.webgpu.folding import Folder
-from wgtorch.backends.webgpu.fusion import Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import PUT_OFF, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
@@ -43,6 +44,7 @@ class WebGPU:
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
         self.kernels: dict[tuple, Kernel] = {}  # by structure, never by text
+        self.deferrals = Deferrals(self)
         self.folder = Folder(self)
         self.launcher = Launcher(self)
         self.reduction = self.folder.reduction
@@ -86,6 +88,8 @@ class WebGPU:
                 if arg.layout is not out or (waiting is not None and waiting.layout is not out):
                     number = None if waiting is None else waiting.number
                     arg = self._operand(arg, out) if number is None else number
+                    if type(arg) is Deferred:
+                        size += PUT_OFF
                 elif waiting is not None:  # what `_operand` would answer, without the call
                     arg = waiting
                     size += waiting.size
@@ -100,7 +104,10 @@ class WebGPU:
         value = Value(self.device, typed.dtype, out.numel, None, promise)
         promise.target = ref(value)
         if size >= MAX_FUSED:
-            self.fill(value)
+            if size % PUT_OFF >= MAX_FUSED:
+                self.fill(value)
+            else:
+                self.deferrals.youngest = promise.target
         return value
 
     def draw(self, op, seed, offset, out):
@@ -120,7 +127,7 @@ class WebGPU:
             storage.value = source.storage.value if source.is_whole else self.copied(source)
         elif layout.numel:
             del value  # or it would not be held by the storage alone
-            operand = self._operand(source, Layout.contiguous(source.layout.shape))
+            operand = self.deferrals.apart(self.source(source))
             self.own(storage)
             self._put(operand, storage.value, layout)
 
@@ -136,7 +143,7 @@ class WebGPU:
         promise = view.value.promise
         if promise is None or type(promise) is Fetch:
             return "already filled" if promise is None else "on its way back from the host"
-        return codegen.elementwise(Program(promise), self.dialect)
+        return self.deferrals.explained(promise)
 
     def stats(self) -> dict[str, int]:
         """What `wgtorch.memory_stats` shows."""
@@ -172,12 +179,16 @@ class WebGPU:
         copy = REGISTRY["copy"].at(view.dtype)  # type: ignore[attr-defined]
         return self.elementwise(copy, (view,), {}, Layout.contiguous(view.layout.shape))
 
-    def _operand(self, view: View, out: Layout) -> Promise | Load:
+    def _operand(self, view: View, out: Layout) -> Promise | Load | Deferred:
         """Keep waiting if the promise is read exactly as made; otherwise have it fulfilled."""
         value, layout = view.storage.value, view.layout
-        if value.promise is not None:
-            if layout is out and value.promise.layout is out:  # a write may have changed its shape
-                return value.promise
+        promise = value.promise
+        if promise is not None:
+            if layout is out:  # a write may have changed the promise's shape
+                if promise.layout is out:
+                    return promise
+                if type(promise) is Deferred and out.is_plain and out.numel == value.numel:
+                    return promise
             self.fill(value)
         if layout is not out:
             layout = layout.expand(out.shape)
@@ -202,10 +213,14 @@ class WebGPU:
         promise = value.promise
         if promise is None:
             return
-        if type(promise) is Fetch:
+        if type(promise) is not Promise:
             promise.fulfil(value)
             return
         program = Program(promise)
+        if program.joined is not None:
+            program = self.deferrals.join(program)
+            if program is None:
+                return
         kernel = self.kernels.get(program.key)
         if kernel is None:
             program, kernel = self._elementwise_kernel(program)
@@ -214,17 +229,18 @@ class WebGPU:
         groups = -(-count // (GROUP if count < MANY else 4 * GROUP))
         if count:
             groups = (groups if groups < MAX_GROUPS else MAX_GROUPS, 1, 1)
-            self.queue.dispatch(kernel, blocks, (count, *program.numbers), groups)
+            numbers = (count, *program.load_numbers, *program.scalars)
+            self.queue.dispatch(kernel, blocks, numbers, groups)
 
     def blocks(self, program: Program) -> list[Block]:
         """What the program binds. The promises it stores count as kept from here on."""
-        blocks = []
-        for load in program.loads:
-            if load.buffer is not None:
-                blocks.append(load.buffer.block)
-        for step in program.stores:
+        blocks = [load.buffer.block for load in program.loads if load.buffer is not None]
+        stores = program.stores
+        sizes = [step.layout.numel * step.dtype.itemsize for step in stores]
+        buffers = [self.take(size) for size in sizes]  # all before the first promise counts as kept
+        for step, buffer in zip(stores, buffers):  # noqa: B905
             value = step.target()
-            buffer = value.buffer = self.take(value.numel * step.dtype.itemsize)
+            value.buffer = buffer
             load = value.load = Load(buffer, step.layout, step.dtype)
             value.promise = None
             step.keep(load)

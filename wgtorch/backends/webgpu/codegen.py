@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import DRAWN, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.packing import (
     LANES,
     ROUNDED,
@@ -225,7 +225,7 @@ def computed(dtype: DType, dialect: Dialect) -> str:
 def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     """An operand as its op wants it."""
     dialect = writer.dialect
-    if not isinstance(arg, Promise | Load):
+    if not isinstance(arg, Promise | Load | Deferred):
         return scalar(writer, dtype, type(arg))
     return converted(name_of(program, arg), arg.dtype, dtype, dialect)
 
@@ -245,9 +245,11 @@ def scalar(writer: Writer, dtype: DType, kind: type = float) -> str:
     return f"f64_of_words({value})" if dtype.wgsl == "f64" else value
 
 
-def name_of(program: Program, value: Promise | Load) -> str:
+def name_of(program: Program, value: Promise | Load | Deferred) -> str:
     if isinstance(value, Promise) and value.filled:
         value = value.filled
+    elif isinstance(value, Deferred) and value.result is not None:
+        value = value.load
     place = program.place[value]
     return f"v{place}" if place >= 0 else f"x{-1 - place}"
 

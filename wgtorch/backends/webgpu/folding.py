@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wgtorch.backends.webgpu import fold_codegen
-from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import DRAWN, PUT_OFF, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.layout import Layout
@@ -54,6 +54,8 @@ class Folder:
 
     def reduction(self, fold: Fold, source: Promise | Load) -> Any:
         home = self.home
+        if source.size >= PUT_OFF:
+            source = home.deferrals.apart(source)
         if type(source) is Load:
             launch = self.ready.get(fold)
             if launch is None:

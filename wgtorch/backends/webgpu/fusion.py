@@ -10,7 +10,7 @@ what is stored), so a compiled kernel is found without writing its text again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from operator import attrgetter
 from typing import Any
@@ -23,6 +23,8 @@ from wgtorch.settled import TypedOp
 from wgtorch.storage import Value
 
 DRAWN = -1  # the form of an operand that is drawn, not read
+JOINED = -2  # the form of an operand that the kernel has just computed
+PUT_OFF = 1 << 20  # what a Deferred adds to sizes: far more than ops ever do
 next_age = count().__next__
 by_age = attrgetter("age")
 
@@ -31,6 +33,7 @@ class Load:
     """An element of a filled buffer."""
 
     __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "numbers")
+    size = 0  # as of a Promise that is fulfilled
 
     def __init__(self, buffer: Any, layout: Layout, dtype: DType):
         self.buffer, self.dtype = buffer, dtype
@@ -93,10 +96,45 @@ class Promise:
         self.filled, self.args, self.size = load, (), 0
 
 
+class Deferred:
+    """The result of a kernel whose launch is put off: elementwise ops that follow may end it.
+
+    In a Program it stands among the loads, as the number that the kernel has just computed.
+    """
+
+    __slots__ = ("__weakref__", "buffers", "dtype", "kind", "layout", "load", "plan", "result",
+                 "target")  # fmt: skip
+    buffer, form, numbers, fours, size = None, JOINED, (), "", PUT_OFF  # as of a Load, a Promise
+    number, is_constant = None, False
+
+    def __init__(self, plan: Any, buffers: Sequence[Any], layout: Layout, dtype: DType):
+        self.plan = plan  # how it is launched
+        self.buffers = buffers  # what it reads
+        self.layout, self.dtype, self.kind = layout, dtype, (dtype, JOINED)
+        self.target: Callable[[], Value | None] = lambda: None  # weak: who waits for the result
+        self.result: Any = None  # the buffer, once there is one
+        self.load: Load | None = None
+
+    def fulfil(self, value: Value) -> None:
+        self.plan.fulfil(self)
+
+    def keep(self, load: Load) -> None:
+        """It is stored now; its operands may go."""
+        self.result, self.load, self.buffers = load.buffer, load, ()
+
+    def read_in(self, layout: Layout) -> Load:
+        """A load of what is stored; `layout` is any plain one of as many elements."""
+        load = self.load
+        if load is None or load.layout is not layout:
+            load = self.load = Load(self.result, layout, self.dtype)
+        return load
+
+
 class Program:
     """A straight-line list of scalar steps: everything needed to compute `root`."""
 
-    __slots__ = ("key", "load_numbers", "loads", "place", "root", "scalars", "steps", "stores")
+    __slots__ = ("joined", "joins", "key", "load_numbers", "loads", "place", "root", "scalars",
+                 "steps", "stores")  # fmt: skip
 
     def __init__(self, root: Promise | Load):
         self.root = root
@@ -104,6 +142,8 @@ class Program:
         self.loads = loads = []
         self.stores = stores = []
         self.place = place = {}  # n: step n;  -1 - n: load n
+        self.joined: Deferred | None = None  # what stands among the loads
+        self.joins = 0  # how often it is read
         key, scalars = [], []
         for step in steps:
             key.append(step.typed)
@@ -114,6 +154,8 @@ class Program:
                         key.append(place[arg])
                         continue
                     arg, kind = arg.filled, Load
+                elif kind is Deferred:
+                    arg, kind = self._met(arg), Load
                 if kind is Load:
                     at = place.get(arg)
                     if at is None:
@@ -132,13 +174,27 @@ class Program:
             if step.target() is not None:
                 stores.append(step)
                 key.append("store")
-        if not steps:
-            loads.append(root.filled if type(root) is Promise else root)
-            place[loads[0]] = -1
-        self.load_numbers, self.scalars = placed(loads, key), scalars
+        self._finish(key, scalars)
+
+    def _finish(self, key: list[Any], scalars: list[float]) -> None:
+        joined, root = self.joined, self.root
+        if joined is not None and joined.target() is not None:
+            self.stores.append(joined)
+            key.append("store")
+        if not self.steps:
+            self.loads.append(root.filled if type(root) is Promise else root)
+            self.place[self.loads[0]] = -1
+        self.load_numbers, self.scalars = placed(self.loads, key), scalars
         self.key = tuple(key)  # what the kernel's text depends on
         if DEBUG >= 3:
-            trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
+            trace(3, "fusion", lambda: f"{self.title}: stores {len(self.stores)}")
+
+    def _met(self, deferred: Deferred) -> Deferred | Load:
+        if deferred.result is not None:
+            return deferred.read_in(self.root.layout)
+        self.joined = deferred
+        self.joins += 1
+        return deferred
 
     @property
     def numbers(self) -> list[float]:

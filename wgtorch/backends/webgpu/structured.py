@@ -1,44 +1,25 @@
-"""Runs ops that have kernels of their own: binds what a plan names, and launches its passes.
-
-Shaders read tensors through accessors that stand in front of them: `NAME_at(place)` gives an
-element in its compute type, whatever the dtype and however it is packed; `set_NAME(place, value)`
-writes one, `put_NAME(q, a, b, c, d)` four from place 4 q on, by whole words. Where several threads
-may write the same, `merge_NAME(place, value)` does. `NAME_type` is the type of an element, and
-`name_t(...)` the library's `name` for the type of the first input. A shader that declares
-`@binding`s itself gets none.
-"""
+"""Runs ops that have kernels of their own: binds what a plan names, and launches its passes."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import Writer, place_function
-from wgtorch.backends.webgpu.complaints import declare_report, reports
-from wgtorch.backends.webgpu.merging import declare_joiner, declare_merger
-from wgtorch.backends.webgpu.packing import (
-    Dialect,
-    element_type,
-    one_writable,
-    quad_type,
-    read_one,
-    write_one,
-    write_quad,
-)  # fmt: skip
+from wgtorch.backends.webgpu.accessors import Bound, written
+from wgtorch.backends.webgpu.complaints import reports
+from wgtorch.backends.webgpu.deferral import plan_of
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.rows import Rows
 from wgtorch.backends.webgpu.scanning import Scans
-from wgtorch.backends.webgpu.spelling import converted
-from wgtorch.config import CHECK, FALLBACK
-from wgtorch.dtype import DType, bool_, int32
-from wgtorch.layout import OFFSET, PLAIN, SINGLE, Layout
+from wgtorch.backends.webgpu.steps import Step, dispatched
+from wgtorch.config import FALLBACK
+from wgtorch.dtype import bool_
+from wgtorch.layout import Layout
 from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Scan, Structured
 from wgtorch.settled import Call
 from wgtorch.storage import Value, View, gift
@@ -47,20 +28,7 @@ if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
 
 GROUP, MAX_GROUPS = 256, 65535
-Bound = tuple[str, DType]  # a buffer's name in the shader, and its dtype
 fallbacks: Counter[str] = Counter()  # ops that ran on the cpu instead, and how often
-
-
-class Step(NamedTuple):
-    """A pass, ready to be dispatched. Buffers are numbered: inputs, results, temporaries."""
-
-    kernel: Kernel
-    slots: tuple[int, ...]
-    numbers: tuple[float, ...]
-    groups: tuple[int, int, int]
-    cleared: tuple[int, ...]
-    temps: tuple[int, ...]  # bytes of those that begin with this pass
-    complaint: str | Exception  # see complaints.py
 
 
 class Launcher:
@@ -92,7 +60,9 @@ class Launcher:
         passes = self._plan(call)
         if passes is None:
             return self._on_the_cpu, None
-        return self._run, self._steps(call, passes)
+        steps, bound = self._steps(call, passes)
+        plan = plan_of(self.home.deferrals, call, steps, passes, bound)
+        return (self._run, steps) if plan is None else (self.home.deferrals.put_off, plan)
 
     def _run(self, call: Call, args: tuple, steps: list[Step]) -> tuple[Value, ...]:
         home, op, buffers, results = self.home, call.op, [], []
@@ -112,26 +82,8 @@ class Launcher:
             buffer = begun or home.take(out.numel * dtype.itemsize)
             buffers.append(buffer)
             results.append(Value(home.device, dtype, out.numel, buffer))
-        for step in steps:
-            for nbytes in step.temps:
-                buffers.append(home.take(nbytes))
-            for slot in step.cleared:
-                home.queue.clear(buffers[slot])
-            blocks = [buffers[slot].block for slot in step.slots]
-            if step.kernel.checks:
-                self._checked(step, blocks)
-            else:
-                home.queue.dispatch(step.kernel, blocks, step.numbers, step.groups)
+        dispatched(home, steps, buffers)
         return tuple(results)
-
-    def _checked(self, step: Step, blocks: list) -> None:
-        """A dispatch that may report what is wrong with its data."""
-        dock = self.home.dock
-        flags, slot = dock.flag(step.complaint)
-        blocks.append(flags.block)
-        self.home.queue.dispatch(step.kernel, blocks, (*step.numbers, slot), step.groups)
-        if CHECK:
-            dock.finish()
 
     def _begun(self, view: View):
         """A buffer of its own with the view's elements: the view's, if that is given away."""
@@ -167,8 +119,10 @@ class Launcher:
             return None
         return [placed(step) for step in ([passes] if isinstance(passes, Pass) else passes)]
 
-    def _steps(self, call: Call, passes: list[Pass]) -> list[Step]:
+    def _steps(self, call: Call, passes: list[Pass]) -> tuple[list[Step], list[Bound]]:
+        """(the steps, what the last of them binds)."""
         op, dtypes, slots = call.op, {}, {}
+        bound: list[Bound] = []
         given = [(n, d) for n, d in zip(op.inputs, call.dtypes, strict=True) if d is not None]
         made = zip(op.outputs or ("result",), call.out_dtypes, strict=True)
         for name, dtype in (*given, *made):
@@ -190,11 +144,11 @@ class Launcher:
                     step.complaint or f"{op.name}(): index {{index}} is out of range",
                 )
             )
-        return steps
+        return steps, bound
 
     def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
         forms = tuple([(name, layout.form) for name, layout in step.places])
-        key = (step.shader, step.front, step.fields, tuple(bound), len(step.reads),
+        key = (step.shader, step.front, step.store, step.fields, tuple(bound), len(step.reads),
                isinstance(op, Map), forms, step.merge)  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
@@ -217,8 +171,7 @@ class Launcher:
             if value is None:
                 value = Value(home.device, dtype, out.numel, home.take(out.numel * dtype.itemsize))
             if place.numel:
-                operand = home._operand(part, Layout.contiguous(part.layout.shape))
-                home._put(operand, value, place)
+                home._put(home.deferrals.apart(home.source(part)), value, place)
         return (value or Value(home.device, dtype, out.numel, home.take(0)),)
 
     def _on_the_cpu(self, call: Call, args: tuple, _: None) -> tuple[Value, ...]:
@@ -263,126 +216,3 @@ def placed(step: Pass) -> Pass:
     """With the numbers of its places behind its own."""
     more = [number for _, layout in step.places for number in layout.numbers]
     return replace(step, numbers=(*step.numbers, *more)) if more else step
-
-
-def written(op: Structured, step: Pass, bound: list[Bound], dialect: Dialect) -> str:
-    """A pass's kernel: accessors and declarations in front of the shader file."""
-    fields = step.fields or library.head(step.shader).get("launch", "").split()
-    is_map = isinstance(op, Map)
-    writer = Writer(dialect)
-    for field in (*(("count", "last") if is_map else ()), *fields):
-        name, _, kind = field.partition(":")
-        writer.fields[name] = kind or "u32"
-    body = library.shader(step.shader)
-    for declaration in step.front:
-        is_file = declaration.endswith(".wgsl")
-        writer.declare(library.shader(declaration) if is_file else declaration)
-    reads = len(step.reads)
-    if not any("@binding" in text for text in (body, *step.front)):
-        for name, dtype in bound[:reads]:
-            declare_reader(writer, name, dtype, op.markers.get(name, ""), name in dict(step.places))
-        if is_map:
-            declare_map(writer, bound[-1][1])
-        for name, dtype in bound[reads:] if not is_map else ():
-            if step.merge:
-                declare = declare_merger if f"merge_{name}(" in body else declare_joiner
-                declare(writer, name, dtype, step.merge)
-            elif f"put_{name}(" in body:
-                declare_quad_writer(writer, name, dtype)
-            else:
-                declare_writer(writer, name, dtype)
-    else:
-        writer.slots = len(bound)
-    for name, layout in step.places:
-        declare_place(writer, name, layout)
-    if bound:
-        declare_typed(writer, "\n".join((body, *step.front)), bound[0][1])
-    if reports(body):
-        declare_report(writer, body)
-    if is_map:
-        body += "\n" + library.shader("elementwise.wgsl")
-    return writer.text(body)
-
-
-def declare_place(writer: Writer, name: str, layout: Layout) -> None:
-    """`name(i)`: where element i of a layout of this form is."""
-    form = layout.form
-    if form not in (PLAIN, OFFSET, SINGLE):
-        place_function(writer, name, form)
-        return
-    said = "i" if form == PLAIN else writer.number() + (" + i" if form == OFFSET else "")
-    writer.declare(f"fn {name}(i: u32) -> u32 {{ return {said}; }}")
-
-
-def declare_reader(writer: Writer, name: str, dtype: DType, marker: str, placed: bool) -> None:
-    dialect = writer.dialect
-    kind = dialect.type_of(dtype)
-    words = writer.bind(element_type(dtype, dialect), "read", f"{name}_words")
-    value = read_one(dtype, words, "place")
-    if marker == "Index":  # indices are read as i32; those beyond are out of any range
-        kind, value = "i32", as_index(dtype, value, dialect)
-    elif marker == "Condition" and dtype.name != "bool":
-        kind, value = "bool", f"any({value} != {kind}(0))"
-    writer.declare(f"fn {name}_at(place: u32) -> {kind} {{ return {value}; }}")
-    writer.declare(f"alias {name}_type = {kind};")
-    if placed:
-        writer.declare(f"fn {name}_nth(i: u32) -> {kind} {{ return {name}_at({name}(i)); }}")
-
-
-def as_index(dtype: DType, value: str, dialect: Dialect) -> str:
-    if dialect.emulates(dtype):
-        return f"i64_as_index({value})"
-    return f"i32(clamp({value}, -2147483647li, 2147483647li))" if dtype.wgsl == "i64" else value
-
-
-def declare_map(writer: Writer, dtype: DType) -> None:
-    """`compute(q)` stores four values of `value_at` at once."""
-    dialect = writer.dialect
-    writer.declare(f"alias T = {dialect.type_of(dtype)};")
-    declare_of(writer, "result", dtype)
-    name = writer.bind(quad_type(dtype, dialect), "read_write", "result_words")
-    body = [f"let r{k} = value_at(min(4u * q + {k}u, launch.last));" for k in range(4)]
-    body += write_quad(dtype, name, "q", [f"r{k}" for k in range(4)])
-    writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
-
-
-def declare_writer(writer: Writer, name: str, dtype: DType) -> None:
-    dialect = writer.dialect
-    kind = dialect.type_of(dtype)
-    words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
-    lines = "\n    ".join(write_one(dtype, words, "place", "value"))
-    writer.declare(f"fn set_{name}(place: u32, value: {kind}) {{\n    {lines}\n}}")
-    writer.declare(f"alias {name}_type = {kind};")
-    declare_of(writer, name, dtype)
-
-
-def declare_quad_writer(writer: Writer, name: str, dtype: DType) -> None:
-    dialect = writer.dialect
-    words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
-    lines = "\n    ".join(write_quad(dtype, words, "q", ["a", "b", "c", "d"]))
-    params = ", ".join(f"{v}: {dialect.type_of(dtype)}" for v in "abcd")
-    writer.declare(f"fn put_{name}(q: u32, {params}) {{\n    {lines}\n}}")
-    writer.declare(f"alias {name}_type = {dialect.type_of(dtype)};")
-    declare_of(writer, name, dtype)
-
-
-TYPED = re.compile(r"\b(\w+)_t(?=\()")
-
-
-def declare_typed(writer: Writer, body: str, dtype: DType) -> None:
-    """`name_t(...)`: the library's function for a type; truth is a number there."""
-    for name in dict.fromkeys(TYPED.findall(body)):
-        suffix = writer.dialect.suffix(dtype)
-        if suffix == "bool" and f"{name}_bool" not in library.items():
-            suffix = "i32"
-        head = library.items()[f"{name}_{suffix}"].split("{", 1)[0]
-        params, result = re.fullmatch(r"fn \w+\((.*)\)(.*)", head.strip()).groups()  # type: ignore[union-attr]
-        names = ", ".join(re.findall(r"(\w+):", params))
-        writer.declare(f"fn {name}_t({params}){result} {{ return {name}_{suffix}({names}); }}")
-
-
-def declare_of(writer: Writer, name: str, dtype: DType) -> None:
-    """`NAME_of(x)`: an i32, as what is written there."""
-    dialect = writer.dialect
-    said = converted("x", int32, dtype, dialect)
-    writer.declare(f"fn {name}_of(x: i32) -> {dialect.type_of(dtype)} {{ return {said}; }}")
