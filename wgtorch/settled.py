@@ -14,6 +14,8 @@ from wgtorch.layout import Layout
 if TYPE_CHECKING:
     from wgtorch.op import Elementwise, Reduction, Scan, Structured
 
+KEPT = 1 << 13  # of each op
+
 
 class TypedOp:
     """An elementwise op at given dtypes: what a promise promises, one object per op and dtypes."""
@@ -58,6 +60,17 @@ class Call:
         self.layouts, self.dtypes = layouts, dtypes  # of the inputs; None, or a tuple for several
         self.outs, self.out_dtypes = outs, out_dtypes
         self.ready: Any = None  # a backend's note of how it runs this
+
+
+class Met(dict):
+    """What was settled for the calls of an op that were met before, by what they depend on."""
+
+    __slots__ = ()
+
+    def keep(self, key: Any, settled: Any) -> None:
+        if len(self) >= KEPT:
+            self.clear()
+        self[key] = settled
 
 
 @cache

@@ -161,6 +161,14 @@ def remember(
     op: Op, inputs: tuple, attrs: dict[str, Any], shape: tuple[int, ...], dtype: Any
 ) -> Recorded | None:
     """The node of an op about to run, complete but for its result; None if nobody wants one."""
+    for t in inputs:
+        if type(t) is tuple:
+            return remember_lists(op, inputs, attrs, shape, dtype)
+    return noted(RECIPES[op][mask_of(inputs)], inputs, attrs, shape, dtype)
+
+
+def mask_of(inputs: Sequence[Any]) -> int:
+    """Which inputs want a gradient, a bit for each, after what was written to their memory."""
     mask, bit = 0, 1
     for t in inputs:
         if isinstance(t, View):
@@ -169,10 +177,8 @@ def remember(
                     mask |= bit
             elif t._wants:  # type: ignore[attr-defined]
                 mask |= bit
-        elif type(t) is tuple:
-            return remember_lists(op, inputs, attrs, shape, dtype)
         bit += bit
-    return noted(RECIPES[op][mask], inputs, attrs, shape, dtype)
+    return mask
 
 
 def noted(
@@ -260,20 +266,13 @@ def attach(node: Recorded | None, out: Any) -> None:
         remember_call(node, state.running)
 
 
-def record_simple(
-    recipe: Recipe, inputs: tuple, out: Any, attrs: dict[str, Any] = NO_ATTRS
-) -> None:
-    """`record`, when it is known which inputs want a gradient and none was written."""
+def record(recipe: Recipe, inputs: tuple, out: Any, attrs: dict[str, Any] = NO_ATTRS) -> None:
+    """`remember` and `attach` in one, for an op that has run."""
     node = noted(recipe, inputs, attrs, out.layout.shape, out.storage.value.dtype)
     if node is None or recipe.results or ANOMALY.enabled:
         attach(node, out)
     else:
         out._wants, out.past = True, node
-
-
-def record(op: Op, inputs: tuple, attrs: dict[str, Any], out: Any) -> None:
-    """`remember` and `attach` in one, for an op that has run."""
-    attach(remember(op, inputs, attrs, out.layout.shape, out.storage.value.dtype), out)
 
 
 def attach_many(node: Any, outs: Sequence[Any], differentiable: Sequence[bool]) -> None:

@@ -92,6 +92,14 @@ def listed(value: Any) -> Any:
     return value
 
 
+def holds_tensor(values: Any) -> bool:
+    """Whether there is a tensor among these: what follows from it may change."""
+    for value in values:
+        if isinstance(value, View) or (type(value) is tuple and holds_tensor(value)):
+            return True
+    return False
+
+
 def plain(value: Any) -> Any:
     """numpy's number as Python's; None for what is no number."""
     return value.item() if is_number(value) else None

@@ -2,76 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import attach, attach_many, remember
-from wgtorch.dispatch.binder import apart, binder, kind_of, unfit
+from wgtorch.dispatch.binder import apart, binder, holds_tensor, kind_of, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
 from wgtorch.layout import Layout
 from wgtorch.op import Structured, lacks_complex
-from wgtorch.settled import Call
+from wgtorch.settled import Call, Met
 from wgtorch.storage import Storage, View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
-KEPT = 4096  # settled calls remembered per op, by layouts, dtypes and attributes
-
 
 def structured(op: Structured, tensor: type[Tensor]):
-    bind, known = binder(op), {}
-    when_default_changes.append(known.clear)
+    calls = Calls(op)
+    known, several = calls.known, "Tensors" in calls.marks
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
-    marks = tuple(op.markers.values())
-    several = "Tensors" in marks
 
     def call(*args, **given):
-        args, attrs = bind(args, given)
-        if several:
-            args = tuple(
-                [tuple(a) if m == "Tensors" else a for a, m in zip(args, marks, strict=True)]
-            )
-        key, device, wants = facts_of(args)
-        key = (*key, *attrs.values())
-        settled_call = known.get(key)
-        if settled_call is None:
-            fitting = settled(op, args)
-            if any([a is not b for a, b in zip(flatten(args), flatten(fitting), strict=True)]):
-                return call(**dict(zip(op.inputs, fitting, strict=True)), **attrs)
-            if len(known) == KEPT:
-                known.clear()
-            settled_call = known[key] = settle(op, args, attrs)
-        values = device.backend.structured(settled_call, args)
-        pairs = zip(values, settled_call.outs, strict=True)
-        results = [tensor(Storage(value), layout) for value, layout in pairs]
-        out = results[0]
+        flat = [*args, *given.values()]
+        key, device, wants = facts_of(flat, several)
+        key = (*key, *given) if given else tuple(key)
+        try:
+            made, picks = known[key]
+        except (KeyError, TypeError):  # what is not hashable will be refused
+            made, inputs = calls.first(flat, tuple(given), key)
+            if type(made) is not Call:
+                return call(**dict(zip(op.inputs, inputs, strict=True)), **made)
+        else:
+            if picks is not None:
+                flat = [flat[i] if i is not None else None for i in picks]
+            inputs = tuple(flat)
+        values = device.backend.structured(made, inputs)
+        if op.outputs:
+            pairs = zip(values, made.outs, strict=True)
+            results = [tensor(Storage(value), layout) for value, layout in pairs]
+            if wants and state.recording:
+                facts = results[0].layout.shape, values[0].dtype
+                attach_many(remember(op, inputs, made.attrs, *facts), results, flags)
+            return op.gather(*results)
+        (value,), (layout,) = values, made.outs
+        out = tensor(Storage(value), layout)
         if wants and state.recording:
-            node = remember(op, args, attrs, out.layout.shape, values[0].dtype)
-            attach_many(node, results, flags) if op.outputs else attach(node, out)
-        return op.gather(*results) if op.outputs else out
+            attach(remember(op, inputs, made.attrs, layout.shape, value.dtype), out)
+        return out
 
     return call
 
 
-def facts_of(args: tuple) -> tuple[list, Any, Any]:
+class Calls:
+    """The calls of an op that were met, by what they depend on: everything but data."""
+
+    def __init__(self, op: Structured):
+        self.op, self.bind, self.known = op, binder(op), Met()
+        self.marks = tuple(op.markers.values())
+        when_default_changes.append(self.known.clear)
+
+    def first(self, given: list, names: tuple[str, ...], key: tuple) -> tuple[Any, tuple]:
+        """What is settled for a call not met before, and its inputs; for one whose inputs must be
+        promoted first its attributes, and what these become."""
+        args, attrs = bind_by(self.bind, given, names)
+        args = tuple(
+            [tuple(a) if m == "Tensors" else a for a, m in zip(args, self.marks, strict=True)]
+        )
+        fitting = settled(self.op, args)
+        if any([a is not b for a, b in zip(flatten(args), flatten(fitting), strict=True)]):
+            return attrs, fitting
+        made = settle(self.op, args, attrs)
+        standins = [Place(i) if holds_tensor((a,)) else a for i, a in enumerate(given)]
+        stood = bind_by(self.bind, standins, names)[0]
+        picks = [p.number if type(p) is Place else None for p in stood]
+        others = [a for i, a in enumerate(given) if i not in picks]
+        found = all([a is None or p is not None for a, p in zip(args, picks, strict=True)])
+        if found and not holds_tensor(others):  # what follows from data is not remembered
+            self.known.keep(key, (made, None if picks == [*range(len(given))] else picks))
+        return made, args
+
+
+class Place:
+    """Stands for the tensor that was given at a place, to see which input that is."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+
+def bind_by(bind: Callable, values: Sequence[Any], names: tuple[str, ...]) -> tuple:
+    """Binds values, the last of which were given by name."""
+    count = len(values) - len(names)
+    return bind(tuple(values[:count]), dict(zip(names, values[count:], strict=True)))
+
+
+def facts_of(args: Any, several: bool = False) -> tuple[list, Any, Any]:
     """(what a call depends on, the device, whether somebody may want a gradient)."""
     key: list[Any] = []
     device, wants = None, 0
-    for a in args:
+    for i, a in enumerate(args):
         if isinstance(a, View):
             storage = a.storage
             value = storage.value
             device = value.device
             key += (a.layout, value.dtype, device)
             wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
-        elif type(a) is tuple:
+        elif type(a) is tuple or type(a) is list:
+            if several and type(a) is list:
+                args[i] = tuple(a)
             more, inner, wanted = facts_of(a)
-            key += (len(a), *more)
+            key += (tuple, len(a), *more)
             device, wants = inner or device, wants or wanted
         else:
-            key.append(type(a))
+            key.append(a)
     return key, device, wants
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import RECIPES, record, record_simple
+from wgtorch.autograd.recipe import RECIPES, mask_of, record
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.announce import announced
 from wgtorch.dispatch.binder import (
@@ -30,6 +30,7 @@ from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
+from wgtorch.settled import Met
 from wgtorch.storage import Storage, View, through_lens
 
 if TYPE_CHECKING:
@@ -112,10 +113,8 @@ def unary(op: Elementwise, tensor: type[Tensor]):
         result = value.device.backend.elementwise(typed[(value.dtype,)], (input,), NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
         if (input._wants or input.storage.writes) and state.recording:
-            if input.storage.writes:
-                record(op, (input,), NO_ATTRS, out)
-            else:
-                record_simple(recipes[1], (input,), out)
+            mask = mask_of((input,)) if input.storage.writes else 1
+            record(recipes[mask], (input,), out)
         return out
 
     return call
@@ -153,7 +152,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         result = value.device.backend.elementwise(known, args, NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
         if (mask or writes) and state.recording:
-            record(op, args, NO_ATTRS, out) if writes else record_simple(recipes[mask], args, out)
+            record(recipes[mask_of(args) if writes else mask], args, out)
         return out
 
     return call
@@ -195,27 +194,28 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
         known = typed[tuple(kinds)]
         out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
         if (mask or writes) and state.recording:
-            if writes:
-                record(op, args, attrs, out)
-            else:
-                record_simple(recipes[mask], args, out, attrs)
+            record(recipes[mask_of(args) if writes else mask], args, out, attrs)
         return out
 
     return call
 
 
 def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
-    """A `binder` that is quick where operands come first and nothing is named."""
+    """A `binder` that is quick where operands come first and only attributes are named."""
     bind, count = binder(op), len(op.inputs)
     names, defaults = tuple(op.attrs), tuple(op.attrs.values())
     straight = tuple(op.parameters)[:count] == op.inputs and not op.defaults
-    least = count + sum(d is MISSING for d in defaults)
+    preset = {} if MISSING in defaults else dict(op.attrs)
+    places = sum(p.kind is not p.KEYWORD_ONLY for p in op.parameters.values())
+    least = count if len(preset) == len(names) else count + sum(d is MISSING for d in defaults)
 
     def quick(args, given):
-        if given or not straight or not least <= len(args) <= count + len(names):
+        if straight and len(args) == count == least:
+            attrs = {**preset, **given} if given else preset
+            if len(attrs) == len(preset):
+                return args, attrs
+        if given or not straight or not least <= len(args) <= places:
             return bind(args, given)
-        if not names:
-            return args, NO_ATTRS
         values = args[count:] + defaults[len(args) - count :]
         return args[:count], dict(zip(names, values, strict=True))
 
@@ -249,14 +249,16 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
 
 def copying(op: Elementwise, tensor: type[Tensor]):
     """`copy`, which may also be asked for a dtype."""
+    recipes = RECIPES[op]
 
     def at(x, dtype):
-        value, layout = x.storage.value, meet(x.layout)
-        out = tensor(
-            Storage(value.device.backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)), layout
-        )
+        backend, layout = x.storage.value.device.backend, x.layout
+        if not layout.is_plain:
+            layout = meet(layout)
+        value = backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)
+        out = tensor(Storage(value), layout)
         if (x._wants or x.storage.writes) and state.recording and dtype.category >= 2:
-            record(op, (x,), NO_ATTRS, out)
+            record(recipes[mask_of((x,))], (x,), out)
         return out
 
     def call(x):
@@ -267,25 +269,33 @@ def copying(op: Elementwise, tensor: type[Tensor]):
 
 
 def view(op: ViewOp, tensor: type[Tensor]):
+    """Remembers which layout the op makes of another."""
     bind, layout_of, dtype_of = binder(op), op.layout, op.dtype
+    recipes, known = RECIPES[op], Met()
 
-    def reseen(x, attrs):
-        return through_lens(x.storage, dtype_of(x.storage.value.dtype, **attrs))
-
-    def call(*args, **given):
-        (x,), attrs = bind(args, given)
+    def call(input, *args, **given):
+        x = input
         if not isinstance(x, View):
             unfit(op, x)
-        layout = layout_of(x.layout, **attrs)
+        try:
+            layout, attrs = known[x.layout, args, *given.items()]
+        except (KeyError, TypeError):  # sizes in a list are not hashable
+            args, given = listed(args), {name: listed(value) for name, value in given.items()}
+            attrs = bind((x, *args), given)[1]
+            layout = layout_of(x.layout, **attrs)
+            known.keep((x.layout, args, *given.items()), (layout, attrs))
         if layout is None:
             x = DOORS["copy"](x)
             layout = layout_of(x.layout, **attrs)
-        out = tensor(x.storage if dtype_of is None else reseen(x, attrs), layout)
-        out._base, writes = x if x._base is None else x._base, x.storage.writes
+        storage = x.storage
+        if dtype_of is not None:
+            storage = through_lens(storage, dtype_of(storage.value.dtype, **attrs))
+        out, writes = tensor(storage, layout), storage.writes
+        out._base = x if x._base is None else x._base
         if writes:
             out._seen = writes
         if (x._wants or writes) and state.recording:
-            record(op, (x,), attrs, out)
+            record(recipes[mask_of((x,)) if writes else 1], (x,), out, attrs)
         return out
 
     return call

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import attach, attach_many, remember
-from wgtorch.dispatch.binder import binder, listed, unfit
+from wgtorch.dispatch.binder import binder, holds_tensor, listed, unfit
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet, remembered, wrap_dim
 from wgtorch.op import Reduction
-from wgtorch.settled import Fold
+from wgtorch.settled import Fold, Met
 from wgtorch.storage import Storage, View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # PyTorch takes them too
-KEPT = 1 << 14  # settled folds remembered per op
 
 
 def reduction(op: Reduction, tensor: type[Tensor]):
-    bind, known = binder(op), {}
+    bind, known = binder(op), Met()
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
 
     def call(input, *args, **given):
@@ -38,9 +37,9 @@ def reduction(op: Reduction, tensor: type[Tensor]):
         try:
             fold, cast, last = known[key]
         except KeyError:
-            if len(known) >= KEPT:
-                known.clear()
-            fold, cast, last = known[key] = settle(op, bind, input, args, given)
+            fold, cast, last = settle(op, bind, input, args, given)
+            if not holds_tensor(key):
+                known.keep(key, (fold, cast, last))
         except TypeError:  # dims in a list
             again, named = listed(args), {name: listed(value) for name, value in given.items()}
             if again == args and named == given:

@@ -1,0 +1,82 @@
+"""What doors remember of a call must never answer for another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+
+
+def numbered(*shape):
+    return torch.arange(int(np.prod(shape))).reshape(*shape).float()
+
+
+def test_a_tensor_given_twice_is_not_two_places_of_one():
+    a, b = numbered(3, 3), numbered(3, 3) + 1
+    twice = a.mm(a)
+    assert torch.equal(a.mm(b), torch.tensor(a.numpy() @ b.numpy()))
+    assert torch.equal(a.mm(a), twice)
+
+
+def test_inputs_by_name_and_in_another_order():
+    a, b = numbered(2, 3), numbered(3, 2)
+    want = a.mm(b)
+    assert torch.equal(torch.mm(mat2=b, input=a), want)
+    assert torch.equal(torch.mm(input=a, mat2=b), want)
+    with pytest.raises(RuntimeError):
+        torch.mm(mat2=a, input=a)
+    index = torch.tensor([[1, 0]])
+    for _ in range(2):
+        assert b.gather(0, index).tolist() == [[2.0, 1.0]]
+        assert b.gather(index=index, dim=0).tolist() == [[2.0, 1.0]]
+        assert b.gather(1, index).tolist() == [[1.0, 0.0]]
+
+
+def test_lists_of_tensors_are_counted():
+    a, b = numbered(2), numbered(2) + 5
+    for _ in range(2):
+        assert torch.cat([a, b]).tolist() == [0, 1, 5, 6]
+        assert torch.cat((b, a)).tolist() == [5, 6, 0, 1]
+        assert torch.cat([a, b, a]).tolist() == [0, 1, 5, 6, 0, 1]
+
+
+def test_sizes_in_one_piece_or_apart():
+    x = numbered(24)
+    for _ in range(2):
+        assert x.reshape(2, 3, 4).shape == x.reshape((2, 3, 4)).shape == (2, 3, 4)
+        assert x.reshape([4, 6]).shape == x.view(4, -1).shape == (4, 6)
+        assert numbered(2, 3).tile(2, 3).shape == (4, 9)
+        assert numbered(2, 3).tile((2,)).shape == (2, 6)
+
+
+def test_what_follows_from_the_data_of_a_tensor_is_not_remembered():
+    x, place = numbered(4, 5), torch.tensor(1)
+    assert x.select(0, place).tolist() == x[1].tolist()
+    place.fill_(3)
+    assert x.select(0, place).tolist() == x[3].tolist()
+    for dim, left in ((1, 4), (0, 5)):
+        place.fill_(dim)
+        assert x.sum(place).shape == x.sum(dim=place).shape == (left,)
+        assert x.cumsum(place)[-1, -1] == (85 if dim == 1 else 46)
+
+
+def test_a_view_that_must_copy_copies_each_time():
+    x = numbered(2, 3).t()
+    first = x.reshape(6)
+    x.zero_()
+    assert first.tolist() == [0, 3, 1, 4, 2, 5]
+    assert x.reshape(6).tolist() == [0] * 6
+
+
+def test_a_remembered_call_still_refuses_what_is_wrong():
+    x = numbered(2, 3)
+    x.softmax(1)
+    with pytest.raises(IndexError):
+        x.softmax(2)
+    with pytest.raises(TypeError):
+        torch.mm(x, np.zeros((3, 2)))
+    with pytest.raises(RuntimeError):
+        x.mm(numbered(2, 3))
+    with pytest.raises(TypeError):
+        x.permute()
