@@ -47,6 +47,7 @@ from wgtorch.webgpu import (
 __version__ = "0.1.0"
 
 globals().update({name: call for name, call in _PUBLIC.items() if not name.startswith("_")})
+fft = _importlib.import_module("wgtorch.fft")  # a module, where an op of that name stands
 __all__ = [name for name in globals() if not name.startswith("_")]
 _LATER = ("nn", "optim", "utils")  # imported when first asked for
 

@@ -20,6 +20,7 @@ from wgtorch.ops import (
     extremes,
     factorization,
     floating,
+    fourier,
     grids,
     indexing,
     joining,
@@ -60,3 +61,14 @@ from wgtorch.ops import (
     updates,
     views,
 )  # fmt: skip
+
+__all__ = [
+    "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "comparison",
+    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals", "division",
+    "einsum", "exponentials", "extremes", "factorization", "floating", "fourier", "grids",
+    "indexing", "joining", "linalg", "linear", "logic", "masks", "membership", "moments",
+    "movement", "noise", "normalization", "norms", "poisson", "pooling", "pools", "powers",
+    "ranking", "rectifiers", "reductions", "requirements", "rounding", "rows", "scans",
+    "scattering", "selection", "slants", "softmax", "solving", "sorting", "special", "spectra",
+    "splitting", "statistics", "transform", "trigonometry", "uniqueness", "updates", "views",
+]  # fmt: skip
