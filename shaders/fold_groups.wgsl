@@ -9,9 +9,31 @@ const GROUP = 256u;
 var<workgroup> folded: array<S, GROUP>;
 
 // Columns are counted in steps, through all of the outer axis.
-fn take_at(s: S, row: Base, steps: u32, i: u32) -> S {
-    if !NESTED { return take(s, row, i * STEP); }
-    return take(s, reach(row, i / steps), i % steps * STEP);
+fn take_at(row: Base, steps: u32, i: u32) -> S {
+    if !NESTED { return take(row, i * STEP); }
+    return take(reach(row, i / steps), i % steps * STEP);
+}
+
+// Steps join in groups, and those in groups of groups: sums of many equal numbers stay exact.
+fn take_all(row: Base, steps: u32, begin: u32, end: u32) -> S {
+    const TURN = 4u * LANES;
+    let most = turns((end - min(begin, end)) / TURN) * TURN;
+    var s = start();
+    var i = begin;
+    while i + 3u * LANES < end {
+        let stop = min(i + most, end);
+        var t = start();
+        for (; i + 3u * LANES < stop; i += TURN) {
+            let low = join(take_at(row, steps, i), take_at(row, steps, i + LANES));
+            let high = join(
+                take_at(row, steps, i + 2u * LANES), take_at(row, steps, i + 3u * LANES)
+            );
+            t = join(t, join(low, high));
+        }
+        s = join(s, t);
+    }
+    for (; i < end; i += LANES) { s = join(s, take_at(row, steps, i)); }
+    return s;
 }
 
 @compute @workgroup_size(GROUP)
@@ -30,17 +52,7 @@ fn main(
     for (var tile = block.x; tile < tiles; tile += blocks.x) {
         let unit = tile * SIDE + side;
         var s = start();
-        if unit < launch.units {
-            let row = base(unit);
-            var i = begin;
-            for (; i + 3u * LANES < end; i += 4u * LANES) {
-                s = take_at(s, row, steps, i);
-                s = take_at(s, row, steps, i + LANES);
-                s = take_at(s, row, steps, i + 2u * LANES);
-                s = take_at(s, row, steps, i + 3u * LANES);
-            }
-            for (; i < end; i += LANES) { s = take_at(s, row, steps, i); }
-        }
+        if unit < launch.units { s = take_all(base(unit), steps, begin, end); }
         folded[local] = s;
         for (var half = LANES / 2u; half > 0u; half /= 2u) {
             workgroupBarrier();

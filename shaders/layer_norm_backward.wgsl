@@ -8,10 +8,17 @@ fn do_row(row: Base) {
     let scale = rstd_get(row, 0u);
     var plain = V(0.0);
     var along = V(0.0);
-    for (var k = 0u; k < count; k++) {
-        let g = grad_get(row, k) * weight_get(row, k);
-        plain += g;
-        along += g * ((input_get(row, k) - center) * scale);
+    for (var k = 0u; k < count;) {
+        let stop = turn_end(k, count);
+        var plain_part = V(0.0);
+        var along_part = V(0.0);
+        for (; k < stop; k++) {
+            let g = grad_get(row, k) * weight_get(row, k);
+            plain_part += g;
+            along_part += g * ((input_get(row, k) - center) * scale);
+        }
+        plain += plain_part;
+        along += along_part;
     }
     plain = all_sum(plain) / size;
     along = all_sum(along) / size;

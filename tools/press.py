@@ -96,7 +96,7 @@ class Press(WebGPU):
         gpu = SimpleNamespace(
             device=device_,
             traits=found,
-            dialect=Dialect(int64=found.int64, f64=found.f64),
+            dialect=Dialect(int64=found.int64, f64=found.f64, wide=found.is_software),
             most_buffers=found.most_buffers,
             pool=Pool(device_),
             queue=Queue(),

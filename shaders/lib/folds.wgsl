@@ -18,6 +18,14 @@ fn below_f64(a: f64, b: f64) -> bool { return (lt_f64(b, a) | is_nan_f64(b)) & !
 
 fn nan_as_zero_f32(x: f32) -> f32 { return select(x, 0.0, is_nan_f32(x)); }
 
+// Of n turns, how many a thread joins before it joins what they came to: about the root of n, or
+// the third root where loops are three deep.
+fn turns(n: u32) -> u32 { return max(8u, 1u << ((32u - countLeadingZeros(n)) / 2u)); }
+fn few_turns(n: u32) -> u32 { return max(32u, 1u << ((32u - countLeadingZeros(n)) / 3u)); }
+
+// Where a row's turn from k on ends: what turns come to is added, not every element to all before.
+fn turn_end(k: u32, count: u32) -> u32 { return min(k + 64u, count); }
+
 // Mean and sum of squared distances from it (Chan, Golub and LeVeque 1979).
 struct Moments_f32 { count: f32, mean: f32, spread: f32 }
 fn no_moments_f32() -> Moments_f32 { return Moments_f32(0.0, 0.0, 0.0); }
@@ -47,8 +55,8 @@ fn merge_peaks_f32(a: Peak_f32, b: Peak_f32) -> Peak_f32 {
     let takes_b = above_f32(a.peak, b.peak);
     let same = bitcast<u32>(a.peak) == bitcast<u32>(b.peak);  // the gap of infinities is NaN
     let fall = select(exp_f32(-abs_f32(a.peak - b.peak)), 1.0, same);
-    if takes_b { return Peak_f32(b.peak, a.total * fall + b.total); }
-    return Peak_f32(a.peak, a.total + b.total * fall);
+    let far = select(b.total, a.total, takes_b);
+    return Peak_f32(select(a.peak, b.peak, takes_b), select(a.total, b.total, takes_b) + far * fall);
 }
 fn log_of_peak_f32(a: Peak_f32) -> f32 { return a.peak + log_f32(a.total); }
 

@@ -1,6 +1,7 @@
 // x.sum(1): sum<load>
 struct Launch { units: u32, cols: u32, outer: u32, span: u32, rows: u32, splits: u32, n6: u32 }
 var<immediate> launch: Launch;
+fn turns(n: u32) -> u32 { return max(8u, 1u << ((32u - countLeadingZeros(n)) / 2u)); }
 const LANES = 2u;
 const SIDE = 128u;
 const BY_ROW = false;
@@ -24,18 +25,18 @@ fn combine(a: A, b: A) -> A { return a + b; }
 fn lane(x0: f32) -> f32 {
     return x0;
 }
-fn take(s: S, at: Base, col: u32) -> S {
+fn take(at: Base, col: u32) -> S {
     let p0 = (at.p0 + col) / 4u;
-    let q0 = b0[p0];
-    let r0 = lane(q0.x);
-    let r1 = lane(q0.y);
-    let r2 = lane(q0.z);
-    let r3 = lane(q0.w);
+    let q0_0 = b0[p0];
+    let r0 = lane(q0_0.x);
+    let r1 = lane(q0_0.y);
+    let r2 = lane(q0_0.z);
+    let r3 = lane(q0_0.w);
     let e0 = enter(r0, at.first + col);
     let e1 = enter(r1, at.first + col + 1u);
     let e2 = enter(r2, at.first + col + 2u);
     let e3 = enter(r3, at.first + col + 3u);
-    return combine(s, combine(combine(e0, e1), combine(e2, e3)));
+    return combine(combine(e0, e1), combine(e2, e3));
 }
 alias S = A;
 fn start() -> S { return nothing(); }
@@ -59,9 +60,31 @@ const GROUP = 256u;
 var<workgroup> folded: array<S, GROUP>;
 
 // Columns are counted in steps, through all of the outer axis.
-fn take_at(s: S, row: Base, steps: u32, i: u32) -> S {
-    if !NESTED { return take(s, row, i * STEP); }
-    return take(s, reach(row, i / steps), i % steps * STEP);
+fn take_at(row: Base, steps: u32, i: u32) -> S {
+    if !NESTED { return take(row, i * STEP); }
+    return take(reach(row, i / steps), i % steps * STEP);
+}
+
+// Steps join in groups, and those in groups of groups: sums of many equal numbers stay exact.
+fn take_all(row: Base, steps: u32, begin: u32, end: u32) -> S {
+    const TURN = 4u * LANES;
+    let most = turns((end - min(begin, end)) / TURN) * TURN;
+    var s = start();
+    var i = begin;
+    while i + 3u * LANES < end {
+        let stop = min(i + most, end);
+        var t = start();
+        for (; i + 3u * LANES < stop; i += TURN) {
+            let low = join(take_at(row, steps, i), take_at(row, steps, i + LANES));
+            let high = join(
+                take_at(row, steps, i + 2u * LANES), take_at(row, steps, i + 3u * LANES)
+            );
+            t = join(t, join(low, high));
+        }
+        s = join(s, t);
+    }
+    for (; i < end; i += LANES) { s = join(s, take_at(row, steps, i)); }
+    return s;
 }
 
 @compute @workgroup_size(GROUP)
@@ -80,17 +103,7 @@ fn main(
     for (var tile = block.x; tile < tiles; tile += blocks.x) {
         let unit = tile * SIDE + side;
         var s = start();
-        if unit < launch.units {
-            let row = base(unit);
-            var i = begin;
-            for (; i + 3u * LANES < end; i += 4u * LANES) {
-                s = take_at(s, row, steps, i);
-                s = take_at(s, row, steps, i + LANES);
-                s = take_at(s, row, steps, i + 2u * LANES);
-                s = take_at(s, row, steps, i + 3u * LANES);
-            }
-            for (; i < end; i += LANES) { s = take_at(s, row, steps, i); }
-        }
+        if unit < launch.units { s = take_all(base(unit), steps, begin, end); }
         folded[local] = s;
         for (var half = LANES / 2u; half > 0u; half /= 2u) {
             workgroupBarrier();

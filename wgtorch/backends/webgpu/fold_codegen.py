@@ -10,20 +10,25 @@ from __future__ import annotations
 import re
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, draw_quad, lane_function, seed_of
-from wgtorch.backends.webgpu.fusion import DRAWN, Load, Program
+from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, lane_function
+from wgtorch.backends.webgpu.fusion import DRAWN, Program
 from wgtorch.backends.webgpu.packing import (
-    LANES,
     Dialect,
     element_type,
     one_writable,
     quad_type,
-    read_one,
-    read_quad,
     write_one,
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import constant, converted, spelled
+from wgtorch.backends.webgpu.walk_codegen import (
+    constants,
+    declare_walk,
+    drawn,
+    function,
+    taken,
+    where,
+)  # fmt: skip
 from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.dtype import DType, bool_, float32
 from wgtorch.op import Reduction, Scan
@@ -37,7 +42,7 @@ HEAD = (
     "rows",
     "splits",
 )  # the numbers that every fold reads first
-FOUR = "abcd"
+STATES = "abcdefgh"  # of neighbouring rows
 
 
 def fold(
@@ -50,8 +55,8 @@ def fold(
     declare_walk(writer, walk)
     declare_state(writer, fold.op, fold.compute)
     declare_take(writer, fold, program, walk)
-    declare_many(writer, file)
-    declare_rest(writer, fold, walk.quads == "across", last)
+    declare_many(writer, file, walk.wide)
+    declare_rest(writer, fold, walk.many if walk.quads == "across" else 1, last)
     return writer.text(library.shader(file))
 
 
@@ -65,16 +70,10 @@ def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect
     declare_state(writer, fold.op, fold.compute)
     parts = writer.bind("A", "read", "parts")
     part = f"{parts}[col * launch.rows + at.first]"
-    writer.declare(f"fn take(s: S, at: Base, col: u32) -> S {{ return combine(s, {part}); }}")
+    writer.declare(f"fn take(at: Base, col: u32) -> S {{ return {part}; }}")
     declare_many(writer, file)
-    declare_rest(writer, fold, False, True)
+    declare_rest(writer, fold, 1, True)
     return writer.text(library.shader(file))
-
-
-def constants(writer: Writer, values: dict[str, int | bool]) -> None:
-    for name, value in values.items():
-        said = str(value).lower() if isinstance(value, bool) else f"{value}u"
-        writer.declare(f"const {name} = {said};")
 
 
 # What is folded
@@ -149,58 +148,13 @@ def extreme(compute: DType, highest: bool, dialect: Dialect) -> str:
     return f"{value}" if value > -(1 << 31) else "(-2147483647 - 1)"
 
 
-# Where it is
-
-
-def declare_walk(writer: Writer, walk: Walk) -> None:
-    """Base: the number of a row's first column, and where each operand has that row."""
-    row_sizes = [writer.number() for _ in walk.row_sizes[1:]]
-    outer_sizes = [writer.number() for _ in walk.outer_sizes[1:]]
-    members = ["first: u32"] + [f"p{n}: u32" for n in range(len(walk.places))]
-    starts, reaches = ["0u"], ["outer * launch.cols"]
-    for n, place in enumerate(walk.places):
-        terms = [writer.number()] if place.offset else []
-        terms += [f"c{k} * {writer.number()}" for k in range(len(place.rows))]
-        starts.append(" + ".join(terms) or "0u")
-        terms = [f"at.p{n}"] + [f"c{k} * {writer.number()}" for k in range(len(place.outers))]
-        reaches.append(" + ".join(terms))
-        if place.mode == "step" and walk.quads == "across":
-            writer.declare(f"fn near{n}() -> u32 {{ return {starts[-1].split(' * ')[-1]}; }}")
-        if place.inner not in (0, 1):
-            writer.declare(f"fn inner{n}() -> u32 {{ return {writer.number()}; }}")
-    writer.declare(f"struct Base {{ {', '.join(members)} }}")
-    row = "unit * 4u" if walk.quads == "across" else "unit"
-    lines = apart(row, row_sizes, bool(walk.row_sizes))
-    writer.declare(
-        function("base(unit: u32) -> Base", [*lines, f"return Base({', '.join(starts)});"])
-    )
-    lines = apart("outer", outer_sizes, bool(walk.outer_sizes))
-    answer = f"return Base({', '.join(reaches)});"
-    writer.declare(function("reach(at: Base, outer: u32) -> Base", [*lines, answer]))
-
-
-def apart(index: str, sizes: list[str], has_axes: bool) -> list[str]:
-    """Statements that declare c0, c1, ...: the index along each axis."""
-    if not has_axes:
-        return []
-    lines = [f"let i0 = {index};"]
-    for k, size in enumerate(reversed(sizes)):
-        lines.append(f"let c{len(sizes) - k} = i{k} % {size};")
-        lines.append(f"let i{k + 1} = i{k} / {size};")
-    return [*lines, f"let c0 = i{len(sizes)};"]
-
-
-def function(head: str, lines: list[str]) -> str:
-    return f"fn {head} {{\n    " + "\n    ".join(lines) + "\n}"
-
-
 # What is taken at once
 
 
 def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> None:
     dialect, root = writer.dialect, program.root
     inner = element_dtype(fold.op, fold.compute)
-    count = 4 if walk.quads else 1
+    count = walk.many
     body, lanes = [], []
     for n, load in enumerate(program.loads):
         if load.form == DRAWN:
@@ -221,84 +175,41 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
         index = "at.first + col" + (f" + {step.format(k=k)}" if step and k else "")
         body.append(f"let e{k} = enter({value}, {index});")
     body.append(gathered(walk))
-    writer.declare(function("take(s: S, at: Base, col: u32) -> S", body))
+    writer.declare(function("take(at: Base, col: u32) -> S", body))
 
 
-def declare_many(writer: Writer, file: str) -> None:
+def declare_many(writer: Writer, file: str, wide: bool = False) -> None:
     """How many steps a thread takes at once, and taking them, where the shader asks for it."""
     if "take_many" not in library.shader(file):
         return
-    many = 8 if writer.dialect.unrolls else 1
-    lines = [f"let s{k + 1} = take(s{k}, at, col + {k}u * STEP);" for k in range(many)]
-    head = "take_many(s0: S, at: Base, col: u32) -> S"
+    many = (4 if wide else 8) if writer.dialect.unrolls else 1
+    steps = [f"take(at, col + {k}u * STEP)" for k in range(many)]
     writer.declare(f"const MANY = {many}u;")
-    writer.declare(function(head, [*lines, f"return s{many};"]))
+    answer = f"return {paired('join', steps)};"
+    writer.declare(function("take_many(at: Base, col: u32) -> S", [answer]))
+
+
+def paired(join: str, values: list[str]) -> str:
+    """All of them joined, neighbours first: rounding errors grow with the depth alone."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=True)
+        values = [f"{join}({a}, {b})" for a, b in pairs]
+    return values[0]
 
 
 def gathered(walk: Walk) -> str:
-    """The end of `take`: its elements folded into what there is."""
+    """The end of `take`: what its elements come to."""
     if not walk.quads:
-        return "return combine(s, e0);"
+        return "return e0;"
+    elements = [f"e{k}" for k in range(walk.many)]
     if walk.quads == "across":
-        return "return S(" + ", ".join(f"combine(s.{FOUR[k]}, e{k})" for k in range(4)) + ");"
-    whole = "combine(s, combine(combine(e0, e1), combine(e2, e3)))"
+        return f"return S({', '.join(elements)});"
+    whole = paired("combine", elements)
     if not walk.ragged:
         return f"return {whole};"
-    lines = [f"if col + 3u < launch.cols {{ return {whole}; }}", "var t = combine(s, e0);"]
+    lines = [f"if col + 3u < launch.cols {{ return {whole}; }}", "var t = e0;"]
     lines += [f"if col + {k}u < launch.cols {{ t = combine(t, e{k}); }}" for k in (1, 2)]
     return "\n    ".join([*lines, "return t;"])
-
-
-def where(walk: Walk, n: int) -> str:
-    """The place of operand n at column `col` (of the first of four)."""
-    number = walk.which[n]
-    inner = walk.places[number].inner
-    if not inner:
-        return f"at.p{number}"
-    return f"at.p{number} + col" if inner == 1 else f"at.p{number} + col * inner{number}()"
-
-
-def taken(writer: Writer, n: int, dtype: DType, walk: Walk) -> tuple[list[str], list[str]]:
-    """(statements, an operand's element or its four)."""
-    dialect, place = writer.dialect, walk.places[walk.which[n]]
-    if place.mode == "quad":
-        name = writer.bind(quad_type(dtype, dialect), "read")
-        at = [f"let p{n} = ({where(walk, n)}) / 4u;"]
-        lines, values = read_quad(dtype, name, f"p{n}", f"q{n}")
-        return at + lines, values
-    name = writer.bind(element_type(dtype, dialect), "read")
-    lines = [f"let p{n} = {where(walk, n)};"]
-    if not walk.quads:
-        return lines, [read_one(dtype, name, f"p{n}")]
-    if place.mode == "same":
-        lines.append(f"let x{n} = {read_one(dtype, name, f'p{n}')};")
-        return lines, [f"x{n}"] * 4
-    step = neighbour(walk, n)
-    return lines, [read_one(dtype, name, f"p{n} + {k}u * {step}") for k in range(4)]
-
-
-def drawn(writer: Writer, n: int, load: Load, walk: Walk) -> tuple[list[str], list[str]]:
-    """As `taken`, of random numbers."""
-    seed, place = seed_of(writer), walk.places[walk.which[n]]
-    lines = [f"let p{n} = {where(walk, n)};"]
-    if place.mode == "quad":
-        lines += draw_quad(writer, load, seed, n, f"p{n} / 4u")
-        return lines, [f"d{n}.{lane}" for lane in LANES]
-    values = []
-    for k in range(4 if walk.quads else 1):
-        step = f" + {k}u * {neighbour(walk, n)}" if k else ""
-        lines.append(f"let p{n}_{k} = p{n}{step};")
-        lines += draw_quad(writer, load, seed, f"{n}_{k}", f"p{n}_{k} / 4u")
-        values.append(f"d{n}_{k}[p{n}_{k} % 4u]")
-    return lines, values
-
-
-def neighbour(walk: Walk, n: int) -> str:
-    """From one of four elements to the next: along the row, or to the next row."""
-    number = walk.which[n]
-    if walk.quads == "along":
-        return "1u" if walk.places[number].inner in (0, 1) else f"inner{number}()"
-    return f"near{number}()"
 
 
 def stored(writer: Writer, program: Program, walk: Walk) -> list[str]:
@@ -319,15 +230,16 @@ def stored(writer: Writer, program: Program, walk: Walk) -> list[str]:
 # What is left
 
 
-def declare_rest(writer: Writer, fold: Fold, four: bool, last: bool) -> None:
-    """S (one state, or four), start, join and finish."""
-    if four:
-        writer.declare("struct S { " + ", ".join(f"{c}: A" for c in FOUR) + " }")
-        start = ", ".join(["nothing()"] * 4)
+def declare_rest(writer: Writer, fold: Fold, many: int, last: bool) -> None:
+    """S (one state, or those of several rows), start, join and finish."""
+    if many > 1:
+        names = STATES[:many]
+        writer.declare("struct S { " + ", ".join(f"{c}: A" for c in names) + " }")
+        start = ", ".join(["nothing()"] * many)
         writer.declare(f"fn start() -> S {{ return S({start}); }}")
-        pairs = ", ".join(f"combine(s.{c}, t.{c})" for c in FOUR)
+        pairs = ", ".join(f"combine(s.{c}, t.{c})" for c in names)
         writer.declare(f"fn join(s: S, t: S) -> S {{ return S({pairs}); }}")
-        states = [f"s.{c}" for c in FOUR]
+        states = [f"s.{c}" for c in names]
     else:
         writer.declare("alias S = A;")
         writer.declare("fn start() -> S { return nothing(); }")
@@ -347,9 +259,11 @@ def finished(writer: Writer, fold: Fold, states: list[str], last: bool) -> list[
     for n, dtype in enumerate(fold.dtypes):
         declare_leave(writer, fold, n, dtype)
         values = [f"leave{n}({s})" for s in states]
-        if many == 4:
+        if many > 1:
             name = writer.bind(quad_type(dtype, dialect), "read_write")
-            body += write_quad(dtype, name, "unit", values)
+            for k in range(many // 4):
+                quad = f"(unit * {many // 4}u + {k}u)" if many > 4 else "unit"
+                body += write_quad(dtype, name, quad, values[4 * k : 4 * k + 4])
         else:
             name = writer.bind(one_writable(dtype, dialect), "read_write")
             body += ["{", *write_one(dtype, name, "unit", values[0]), "}"]

@@ -115,7 +115,11 @@ class Folder:
         layouts = [load.layout for load in program.loads]
         if program.stores:
             layouts.append(Layout.contiguous(shape))
-        return walk(shape, fold.dims, layouts, fold.op.arg, bool(program.stores))
+        wide = ""
+        drawn = any(load.form == DRAWN for load in program.loads)
+        if self.home.dialect.wide and not program.stores and not drawn:
+            wide = widest(fold.op)
+        return walk(shape, fold.dims, layouts, fold.op.arg, bool(program.stores), wide)
 
     def _prepare(self, fold: Fold, program: Program) -> Launch:
         home, dialect = self.home, self.home.dialect
@@ -157,6 +161,13 @@ class Folder:
         return kernel, (rows, splits, 1, share.span, rows, 1, *leave), share.groups
 
 
+def widest(op: Any) -> str:
+    """Which quads may be eight elements; one state for each of eight rows must fit registers."""
+    if op.state == "Peak":  # its exponentials take longer than the loads
+        return ""
+    return "along" if op.arg or op.state else "along across"
+
+
 def check_state(fold: Fold, home: WebGPU) -> None:
     """Refuses compute types that the library has no states for."""
     if fold.op.state and not fold_codegen.has_state(fold, home.dialect):
@@ -172,7 +183,7 @@ def check_state(fold: Fold, home: WebGPU) -> None:
 def thread_share(way: Walk, may_split: bool = True) -> Share:
     """For programs that run on a CPU: a thread per row, or some, which keep all cores busy."""
     split_by = way.outer if way.outer > 1 else -(-way.cols // way.step)  # steps
-    work = way.outer * way.cols * (4 if way.quads == "across" else 1)  # of a unit
+    work = way.outer * way.cols * (way.many if way.quads == "across" else 1)  # of a unit
     splits, units = 1, max(way.units, 1)
     wanted = 8192 if way.quads == "across" else 2048  # threads
     if may_split and work * units > 1 << 15:

@@ -16,8 +16,12 @@ from wgtorch.config import PUBLIC_API
 class GPU:
     def __init__(self, index: int = 0):
         self.device, self.traits = adapter.open_device(index)
+        traits = self.traits
         self.dialect = Dialect(
-            int64=self.traits.int64, f64=self.traits.f64, unrolls=not self.traits.compiles_slowly
+            int64=traits.int64,
+            f64=traits.f64,
+            unrolls=not traits.compiles_slowly,
+            wide=traits.is_software and traits.int64,
         )
         self.most_buffers = self.traits.most_buffers
         self.pool = Pool(self.device, most_bytes=self.traits.most_binding_bytes - SLACK)

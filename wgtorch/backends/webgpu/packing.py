@@ -32,6 +32,7 @@ class Dialect:
     int64: bool = False
     f64: bool = False
     unrolls: bool = True  # whether the driver's compiler takes long functions in its stride
+    wide: bool = False  # whether eight elements are best read at once: loads are dear, however long
 
     def type_of(self, dtype: DType) -> str:
         """The WGSL type that a dtype is computed in (c64 is the library's alias)."""
@@ -92,6 +93,13 @@ def quad_type(dtype: DType, dialect: Dialect) -> str:
     return kind if words == 1 else f"vec{words}<{kind}>"
 
 
+def oct_type(dtype: DType, dialect: Dialect) -> str:
+    """Of a buffer seen by eights, where `Dialect.wide`."""
+    if dtype.itemsize == 4:
+        return "vec4<u64>"
+    return f"vec{2 * dtype.itemsize}<u32>" if dtype.itemsize < 4 else quad_type(dtype, dialect)
+
+
 def read_one(dtype: DType, name: str, place: str) -> str:
     """WGSL for the element at `place` (an expression without side effects)."""
     many = per_word(dtype)
@@ -118,6 +126,29 @@ def read_quad(dtype: DType, name: str, quad: str, local: str) -> tuple[list[str]
         halves = [f"({local}.{c} {how})" for c in "xy" for how in ("& 65535u", ">> 16u")]
         return fetch, [decoded(dtype, half) for half in halves]
     return fetch, [decoded(dtype, f"(({local} >> {8 * k}u) & 255u)") for k in range(4)]
+
+
+def read_oct(dtype: DType, name: str, place: str, local: str) -> tuple[list[str], list[str]]:
+    """(statements, the eight elements) of oct number `place`."""
+    if dtype.itemsize == 8:
+        return [], [f"{name}[{place} * 8u + {k}u]" for k in range(8)]
+    fetch = [f"let {local} = {name}[{place}];"]
+    if dtype.itemsize == 4:
+        vector = f"vec4<{dtype.wgsl}>"
+        fetch += [
+            f"let {local}_even = bitcast<{vector}>(vec4<u32>({local}));",
+            f"let {local}_odd = bitcast<{vector}>(vec4<u32>({local} >> vec4<u32>(32u)));",
+        ]
+        return fetch, [f"{local}_{side}.{lane}" for lane in LANES for side in ("even", "odd")]
+    words = [f"{local}.{lane}" for lane in LANES[: 2 * dtype.itemsize]]
+    return fetch, [value for word in words for value in unpacked(dtype, word)]
+
+
+def unpacked(dtype: DType, word: str) -> list[str]:
+    """The elements of a word."""
+    bits = 8 * dtype.itemsize
+    parts = [f"({word} >> {k}u)" for k in range(0, 32, bits)]
+    return [decoded(dtype, f"({part} & {(1 << bits) - 1}u)") for part in parts]
 
 
 def write_quad(dtype: DType, name: str, quad: str, values: list[str]) -> list[str]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer
-from wgtorch.backends.webgpu.fold_codegen import constants, declare_walk, function, taken, where
 from wgtorch.backends.webgpu.folding import (
     MAX_GROUPS,
     WANTED,
@@ -31,6 +30,7 @@ from wgtorch.backends.webgpu.packing import (
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.walk_codegen import constants, declare_walk, function, taken, where
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout

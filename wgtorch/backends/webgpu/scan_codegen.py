@@ -5,22 +5,17 @@ from __future__ import annotations
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.codegen import Writer
 from wgtorch.backends.webgpu.fold_codegen import (
-    FOUR,
-    constants,
+    HEAD as FOLD_HEAD,
+)
+from wgtorch.backends.webgpu.fold_codegen import (
+    STATES,
     declare_leave,
     declare_many,
     declare_rest,
     declare_state,
-    declare_walk,
     element_dtype,
-    function,
     gathered,
-    taken,
-    where,
 )  # fmt: skip
-from wgtorch.backends.webgpu.fold_codegen import (
-    HEAD as FOLD_HEAD,
-)
 from wgtorch.backends.webgpu.packing import (
     Dialect,
     one_writable,
@@ -29,6 +24,7 @@ from wgtorch.backends.webgpu.packing import (
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted
+from wgtorch.backends.webgpu.walk_codegen import constants, declare_walk, function, taken, where
 from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.settled import Fold
 
@@ -40,7 +36,7 @@ THREADS: dict[str, int | bool] = {"NESTED": False, "GROUP": 64}
 def scan(fold: Fold, way: Walk, file: str, carries: bool, dialect: Dialect) -> str:
     """The kernel that writes results; `carries`: from what the parts before a split came to."""
     writer = Writer(dialect, *HEAD)
-    constants(writer, {"STEP": way.step})
+    constants(writer, {"STEP": way.step, "RESTARTS": restarts(fold)})
     declare_walk(writer, way)
     declare_state(writer, fold.op, fold.compute)
     lines = entered(writer, fold, way)
@@ -69,9 +65,9 @@ def first(fold: Fold, way: Walk, by_groups: bool, dialect: Dialect) -> str:
         body = [f"{name}[split * launch.rows + row] = a;"]
         writer.declare(function("leave_part(row: u32, split: u32, a: A)", body))
         return writer.text(library.shader(file))
-    writer.declare(function("take(s: S, at: Base, col: u32) -> S", [*lines, gathered(way)]))
+    writer.declare(function("take(at: Base, col: u32) -> S", [*lines, gathered(way)]))
     declare_many(writer, file)
-    declare_rest(writer, fold, way.quads == "across", False)
+    declare_rest(writer, fold, 4 if way.quads == "across" else 1, False)
     return writer.text(library.shader(file))
 
 
@@ -102,7 +98,7 @@ def entered(writer: Writer, fold: Fold, way: Walk) -> list[str]:
 def declare_begin(writer: Writer, way: Walk, carries: bool) -> None:
     """What stands before a split: S, one state or those of four rows."""
     four = way.quads == "across"
-    members = ", ".join(f"{c}: A" for c in FOUR)
+    members = ", ".join(f"{c}: A" for c in STATES[:4])
     writer.declare(f"struct S {{ {members} }}" if four else "alias S = A;")
     values = ["nothing()"] * (4 if four else 1)
     if carries:
@@ -129,28 +125,50 @@ def written(writer: Writer, fold: Fold, way: Walk, states: list[str]) -> list[st
     return lines
 
 
+IN_TURN = ["let t0 = combine(own, e0);"] + [
+    f"let t{k} = combine(t{k - 1}, e{k});" for k in (1, 2, 3)
+]
+BY_PAIRS = [
+    "let t0 = combine(own, e0);",
+    "let pair = combine(e0, e1); let t1 = combine(own, pair);",
+    "let t2 = combine(own, combine(pair, e2));",
+    "let t3 = combine(own, combine(pair, combine(e2, e3)));",
+]
+
+
 def declare_step(writer: Writer, fold: Fold, way: Walk, lines: list[str]) -> None:
-    """`step`: takes what is at `col`, writes results, returns what stands before the next."""
+    """`step`: takes what is at `col`, writes results, returns `own` with it. Where errors add up,
+    `own` starts anew every now and then, and only the results join it with all before."""
+    again = restarts(fold)
+    writer.declare(f"fn fresh(before: S) -> S {{ return {'empty()' if again else 'before'}; }}")
+    answer = "join(before, own)" if again else "own"
+    writer.declare(f"fn whole(before: S, own: S) -> S {{ return {answer}; }}")
     if way.quads == "across":
-        pairs = ", ".join(f"combine(s.{c}, e{k})" for k, c in enumerate(FOUR))
-        lines = [*lines, f"let t = S({pairs});"]
-        lines += written(writer, fold, way, [f"t.{c}" for c in FOUR])
-        answer = "t"
-    elif way.quads:
-        lines = [*lines, "let t0 = combine(s, e0);"]
-        lines += [f"let t{k} = combine(t{k - 1}, e{k});" for k in (1, 2, 3)]
-        lines += written(writer, fold, way, [f"t{k}" for k in range(4)])
-        answer = "t3"
+        names = STATES[:4]
+        writer.declare(f"fn empty() -> S {{ return S({', '.join(['nothing()'] * 4)}); }}")
+        pairs = ", ".join(f"combine(s.{c}, t.{c})" for c in names)
+        lines = [*lines, "let t = join(own, S(e0, e1, e2, e3));", "let all = whole(before, t);"]
+        states, answer = [f"all.{c}" for c in names], "t"
     else:
-        lines = [*lines, "let t = combine(s, e0);", *written(writer, fold, way, ["t"])]
-        answer = "t"
-    head = "step(s: S, at: Base, col: u32) -> S"
-    writer.declare(function(head, [*lines, f"return {answer};"]))
+        writer.declare("fn empty() -> S { return nothing(); }")
+        pairs = "combine(s, t)"
+        lines = lines + (BY_PAIRS if again else IN_TURN)[: way.many]
+        states = [f"whole(before, t{k})" for k in range(way.many)]
+        answer = f"t{way.many - 1}"
+    joined = f"S({pairs})" if way.quads == "across" else pairs
+    writer.declare(f"fn join(s: S, t: S) -> S {{ return {joined}; }}")
+    lines = [*lines, *written(writer, fold, way, states), f"return {answer};"]
+    writer.declare(function("step(before: S, own: S, at: Base, col: u32) -> S", lines))
+
+
+def restarts(fold: Fold) -> bool:
+    """Whether rounding errors add up from element to element."""
+    return fold.compute.is_floating_point and not fold.op.arg and not fold.op.state
 
 
 def declare_gathering(writer: Writer, lines: list[str], count: int) -> None:
     """Q, the elements of a thread, each with those before it; `empty` and `total`."""
-    names = FOUR[:count]
+    names = STATES[:count]
     writer.declare(f"struct Q {{ {', '.join(f'{c}: A' for c in names)} }}")
     nothing = ", ".join(["nothing()"] * count)
     writer.declare(f"fn empty() -> Q {{ return Q({nothing}); }}")
@@ -162,6 +180,6 @@ def declare_gathering(writer: Writer, lines: list[str], count: int) -> None:
 
 def declare_spread(writer: Writer, fold: Fold, way: Walk, count: int) -> None:
     """Writes a thread's elements, joined with what stands before them."""
-    states = [f"combine(before, q.{c})" for c in FOUR[:count]]
+    states = [f"combine(before, q.{c})" for c in STATES[:count]]
     body = written(writer, fold, way, states)
     writer.declare(function("spread(before: A, q: Q, at: Base, col: u32)", body))

@@ -22,7 +22,7 @@ class Place(NamedTuple):
     rows: tuple[int, ...]  # strides of the axes that stay, outermost first
     outers: tuple[int, ...]  # of the axes that are folded, but the innermost
     inner: int  # of that one
-    mode: str = ""  # of four neighbours: in one "quad", all the "same", one "step" apart
+    mode: str = ""  # of neighbours: in one "quad" or "oct", all the "same", one "step" apart
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,22 @@ class Walk:
     which: tuple[int, ...]  # each operand's
     quads: str  # four elements at once "along" a row, of four rows "across"; "" one by one
     by_row: bool  # whether neighbours in memory are neighbouring rows
+    wide: bool = False  # whether those four are eight
+
+    @property
+    def many(self) -> int:
+        """How many elements are taken at once."""
+        return (8 if self.wide else 4) if self.quads else 1
 
     @property
     def units(self) -> int:
-        """Rows, or quads of them."""
-        return self.rows // 4 if self.quads == "across" else self.rows
+        """Rows, or as many of them as are taken at once."""
+        return self.rows // self.many if self.quads == "across" else self.rows
 
     @property
     def step(self) -> int:
         """How many columns are taken at once."""
-        return 4 if self.quads == "along" else 1
+        return self.many if self.quads == "along" else 1
 
     @property
     def ragged(self) -> bool:
@@ -57,7 +63,7 @@ class Walk:
         """What a kernel's text must know; the rest are its numbers."""
         forms = [(p.offset != 0, p.inner if p.inner in (0, 1) else 2, p.mode) for p in self.places]
         return (len(self.row_sizes), len(self.outer_sizes), tuple(forms), self.which, self.quads,
-                self.ragged)  # fmt: skip
+                self.ragged, self.wide)  # fmt: skip
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -73,13 +79,13 @@ class Walk:
 
 def walk(
     shape: tuple[int, ...], dims: tuple[int, ...], layouts: Sequence[Layout], in_order: bool,
-    written: int = 0,
+    written: int = 0, wide: str = "",
 ) -> Walk:  # fmt: skip
     """The walk that folds `dims` of operands that lie as `layouts` say (all of one shape).
 
     The largest operand decides what is near what. `in_order` keeps the folded axes in their order;
     else the closest are innermost. The last `written` operands are written, if by fours then by
-    whole words.
+    whole words. `wide` says which quads may be eight elements: "", "along" or "along across".
     """
     strides = [layout.strides for layout in layouts]
     lead = max(range(len(layouts)), default=0, key=lambda n: distinct(layouts[n]))
@@ -95,13 +101,14 @@ def walk(
         for layout, rows, cols_ in zip(layouts, row_strides, col_strides, strict=True)
     ]
     quads = how_many(places, lead, row_sizes, cols, written) if places else ""
+    is_wide = bool(quads) and quads in wide and fills_eight(places[lead], quads, row_sizes, cols)
     if quads:
-        places = [place._replace(mode=mode_of(place, quads)) for place in places]
+        places = [place._replace(mode=mode_of(place, quads, is_wide)) for place in places]
     different = tuple(dict.fromkeys(places))
     main = places[lead] if places else None
     near = main is not None and bool(main.rows) and 0 < main.rows[-1] < (abs(main.inner) or 1 << 32)
     return Walk(prod(row_sizes), prod(outers), cols, tuple(row_sizes), tuple(outers), different,
-                tuple(different.index(p) for p in places), quads, near)  # fmt: skip
+                tuple(different.index(p) for p in places), quads, near, is_wide)  # fmt: skip
 
 
 def distinct(layout: Layout) -> int:
@@ -140,12 +147,18 @@ def how_many(places: list[Place], lead: int, row_sizes: list[int], cols: int, wr
     return ""
 
 
-def mode_of(place: Place, quads: str) -> str:
+def fills_eight(place: Place, quads: str, row_sizes: list[int], cols: int) -> bool:
+    size = cols if quads == "along" else row_sizes[-1]
+    return size % 8 == 0 and mode_of(place, quads, True) == "oct"
+
+
+def mode_of(place: Place, quads: str, wide: bool = False) -> str:
     along = quads == "along"
     if along:
         near, far = place.inner, (*place.rows, *place.outers)
     else:
         near, far = place.rows[-1], (*place.rows[:-1], *place.outers, place.inner)
-    if near == 1 and not place.offset % 4 and not any(s % 4 for s in far):
-        return "quad"
+    for size, mode in ((8, "oct"), (4, "quad")):
+        if near == 1 and (wide or size == 4) and not any(s % size for s in (place.offset, *far)):
+            return mode
     return "step" if near else "same"
