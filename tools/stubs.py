@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.op_signatures import Argument, argument, arguments, listed, result
+from wgtorch import _LATER as LATER
 from wgtorch.dispatch.doors import FACES
 from wgtorch.methods import REFLECTED
 from wgtorch.op import REGISTRY, Op, ViewOp
@@ -95,7 +96,7 @@ def operators(op: Op) -> Iterator[str]:
 def package() -> str:
     lines = [HEAD, *imports(PACKAGE), "", "__version__: builtins.str", NUMBER]
     for op in REGISTRY.values():
-        if op.name.startswith("_"):
+        if op.name.startswith("_") or op.name in LATER:
             continue
         answer = result(op)
         given = spread(arguments(op))
@@ -108,7 +109,17 @@ def package() -> str:
             lines.append(yields)
         if op.inplace:
             lines.append(f"def {op.name}_({given}) -> Tensor: ...")
+    lines += later()
     return "\n".join(lines) + "\n"
+
+
+def later() -> Iterator[str]:
+    """What is imported when it is first asked for."""
+    for name, module in LATER.items():
+        if name == module:
+            yield f"from wgtorch import {name} as {name}"
+        else:
+            yield f"from wgtorch.{module} import {name} as {name}"
 
 
 def imports(path: Path) -> Iterator[str]:
