@@ -221,3 +221,56 @@ def test_an_empty_file_and_a_pickle_are_named():
 def test_element_types_that_are_unknown_are_named():
     with pytest.raises(TypeError, match="'x' in the file is of type F8_E5M2"):
         load(io.BytesIO(with_header({"x": ENTRY | {"dtype": "F8_E5M2"}})))
+
+
+# Memory in common
+
+
+def test_tied_weights_come_back_tied(tmp_path):
+    w = wt.tensor(ARRAYS["weight"])
+    save({"a": w, "b": w, "rows": w[1:], "t": w.t(), "other": w.clone()}, tmp_path / "s")
+    theirs = st.load_file(tmp_path / "s")  # other programs see each of them
+    np.testing.assert_array_equal(theirs["t"], ARRAYS["weight"].T)
+    back = load(tmp_path / "s")
+    back["a"].mul_(2)
+    for name, wanted in (("b", w * 2), ("rows", w[1:] * 2), ("t", w.t() * 2), ("other", w)):
+        np.testing.assert_array_equal(back[name].numpy(), wanted.numpy())
+    back["rows"][0, 0] = 77
+    assert back["a"][1, 0] == back["t"][0, 1] == 77
+    assert back["a"].is_leaf and not back["rows"]._is_view()
+
+
+def test_views_of_a_memory_that_none_shows_whole(device):
+    row = wt.arange(10.0, device=device)
+    saved = {"left": row[:6:2], "list": [row[3:], row[3:].reshape(1, 7)], "alone": row.clone()[4:]}
+    back = load(written(saved))
+    left, (right, matrix) = back["left"], back["list"]
+    assert left.tolist() == [0, 2, 4] and matrix.tolist() == [[3, 4, 5, 6, 7, 8, 9]]
+    assert left.device.type == right.device.type == device
+    right.fill_(-1)
+    assert left.tolist() == [0, 2, -1] and matrix.tolist() == [[-1] * 7]
+    assert back["alone"].tolist() == [4, 5, 6, 7, 8, 9]
+    assert back["alone"].untyped_storage().nbytes() == 24
+
+
+def test_the_memory_is_written_once_and_moved_once(webgpu):
+    row = wt.arange(1000.0, device=webgpu)
+    file = written([row[:999], row[1:], row[2:].requires_grad_()])
+    assert len(file.getvalue()) < 5000
+    first, second, third = load(file, map_location=webgpu)
+    second.zero_()
+    assert (first.sum(), third.sum()) == (0, 0)
+    assert (first.requires_grad, third.requires_grad) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "entry", [["a", [9], [1], 0], ["a", [2], [1], -1], ["a", [2], [-1], 3], ["c", [1], [1], 0],
+              ["a", [2], [1, 1], 0], ["a", ["2"], [1], 0], [], 3]
+)  # fmt: skip
+def test_views_that_leave_their_memory(entry):
+    file = io.BytesIO()
+    arrays = {"a": np.zeros(4, np.float32), "b": np.zeros(4, np.float32)}
+    file.write(st.save(arrays, metadata={"wgtorch.views": json.dumps({"b": entry})}))
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="damaged"):
+        load(file)

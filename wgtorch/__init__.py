@@ -6,9 +6,19 @@
 from __future__ import annotations
 
 import importlib as _importlib
+import os as _os
 
-from wgtorch import backends as _backends  # registers cpu, webgpu and meta
-from wgtorch import autograd, create, random, sampling as _sampling, show, webgpu
+from wgtorch import backends  # registers cpu, webgpu and meta
+from wgtorch import (
+    amp, autograd, create, cuda, random, return_types, sampling as _sampling, show, version, webgpu,
+)  # fmt: skip
+from wgtorch.amp.autocast_mode import (
+    autocast, autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache,
+    get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, get_autocast_ipu_dtype,
+    get_autocast_xla_dtype, is_autocast_cache_enabled, is_autocast_cpu_enabled,
+    is_autocast_enabled, is_autocast_ipu_enabled, is_autocast_xla_enabled,
+    set_autocast_cache_enabled, set_autocast_dtype, set_autocast_enabled,
+)  # fmt: skip
 from wgtorch.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled, is_anomaly_detection_enabled, is_anomaly_enabled,
 )  # fmt: skip
@@ -16,10 +26,18 @@ from wgtorch.autograd.mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
     set_grad_enabled,
 )  # fmt: skip
+from wgtorch.constants import (
+    channels_last, channels_last_3d, contiguous_format, e, inf, nan, newaxis, pi, preserve_format,
+)  # fmt: skip
 from wgtorch.create import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full,
     full_like, get_default_device, is_tensor, linspace, logspace, ones, ones_like, result_type,
     scalar_tensor, set_default_device, tensor, zeros, zeros_like,
+)  # fmt: skip
+from wgtorch.determinism import (
+    are_deterministic_algorithms_enabled, get_deterministic_debug_mode,
+    is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
+    use_deterministic_algorithms,
 )  # fmt: skip
 from wgtorch.device import Device as device
 from wgtorch.dispatch.doors import PUBLIC as _PUBLIC
@@ -31,21 +49,38 @@ from wgtorch.dtype import (
 )  # fmt: skip
 from wgtorch.errors import DeviceLostError, OutOfMemoryError
 from wgtorch.grids import tril_indices, triu_indices
+from wgtorch.legacy import TYPES as _TYPES
+from wgtorch.limits import finfo, iinfo
+from wgtorch.queries import (
+    broadcast_shapes, can_broadcast_to, clone, contiguous, detach, expand_as, is_complex,
+    is_floating_point, is_inference, is_nonzero, is_same_size, is_signed, is_storage,
+    masked_select_async, multinomial_async, narrow_copy, needs_broadcast, numel, sym_float, sym_int,
+    sym_not, typename,
+)  # fmt: skip
 from wgtorch.random import (
     Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, normal, rand,
     rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )  # fmt: skip
 from wgtorch.save import load, save
+from wgtorch.settings import (
+    compiled_with_cxx11_abi, get_file_path, get_float32_matmul_precision, get_num_interop_threads,
+    get_num_threads, is_warn_always_enabled, set_default_tensor_type, set_float32_matmul_precision,
+    set_flush_denormal, set_num_interop_threads, set_num_threads, set_warn_always,
+    warn_of_strangers as _warn_of_strangers,
+)  # fmt: skip
 from wgtorch.show import get_printoptions, set_printoptions
 from wgtorch.size import Size
+from wgtorch.storages import TypedStorage, UntypedStorage
 from wgtorch.tensor import Tensor
 from wgtorch.webgpu import (
     empty_cache, is_available as is_webgpu_available, memory_stats, memory_summary,
     reset_peak_memory_stats,
 )  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = version.__version__
+_warn_of_strangers(_os.environ)
 
+globals().update(_TYPES)
 globals().update({name: call for name, call in _PUBLIC.items() if not name.startswith("_")})
 fft = _importlib.import_module("wgtorch.fft")  # a module, where an op of that name stands
 __all__ = [name for name in globals() if not name.startswith("_")]

@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable
 
 
-def knob(name: str, default: int = 0) -> int:
-    """The whole number in WGTORCH_<name>; empty counts as unset."""
+def knob(name: str, default: int = 0, most: int | None = None, least: int = 0) -> int:
+    """The whole number in WGTORCH_<name>, from `least` to `most`; empty counts as unset."""
     text = os.environ.get(f"WGTORCH_{name}", "").strip()
     try:
-        return int(text or default)
+        number = int(text or default)
     except ValueError:
         raise ValueError(f"WGTORCH_{name}={text!r} is not a whole number") from None
+    if most is not None and not least <= number <= most:
+        raise ValueError(f"WGTORCH_{name}={text!r} is not a number from {least} to {most}")
+    return number
 
 
 def word(name: str, default: str, *allowed: str) -> str:
@@ -24,14 +27,15 @@ def word(name: str, default: str, *allowed: str) -> str:
     return text
 
 
-DEBUG = knob("DEBUG")  # 1 devices, 2 dispatches with time, 3 fusion decisions, 4 WGSL, 5 every op
-EAGER = knob("EAGER")  # 1 = fulfil every promise at once (no fusion)
-CHECK = knob("CHECK")  # 1 = compare every op with its reference; errors of a kernel raise at once
-NAN = knob("NAN")  # 1 = stop at the first op that makes a NaN
-PUBLIC_API = knob("PUBLIC_API")  # 1 = never touch wgpu-py's private handles
+DEBUG = knob("DEBUG", 0, 5)  # 1 devices, 2 dispatches with time, 3 fusion, 4 WGSL, 5 every op
+EAGER = knob("EAGER", 0, 1)  # 1 = fulfil every promise at once (no fusion)
+CHECK = knob("CHECK", 0, 1)  # 1 = compare ops with references; errors of a kernel raise at once
+NAN = knob("NAN", 0, 1)  # 1 = stop at the first op that makes a NaN
+PUBLIC_API = knob("PUBLIC_API", 0, 1)  # 1 = never touch wgpu-py's private handles
 FALLBACK = word("FALLBACK", "warn", "warn", "error")  # for an op without a kernel on a device
 ADAPTER = word("ADAPTER", "")  # which adapter to use: index, part of its name, kind, or `none`
-MAX_FUSED = 1 if EAGER else knob("MAX_FUSED", 24)  # longest chain of ops in one kernel
+MAX_FUSED = 1 if EAGER else knob("MAX_FUSED", 24, 1000, 1)  # longest chain of ops in one kernel
+warn_always = False  # repeat warnings that are else given once; see settings.py
 
 
 def trace(level: int, room: str, message: Callable[[], str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import numpy as np
 from wgtorch import dtype as dtypes  # type: ignore[no-redef]
 from wgtorch.backend import backend
 from wgtorch.device import Device
+from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, int64, result_kind
 from wgtorch.layout import Layout
 from wgtorch.scalar import real
@@ -185,27 +189,58 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return from_numpy(np.from_dlpack(ext_tensor))
 
 
+def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`make` with an argument `out`: a tensor that takes the result, and says dtype and device."""
+
+    @wraps(make)
+    def call(*args: Any, out: Tensor | None = None, **facts: Any) -> Tensor:
+        if out is None:
+            return make(*args, **facts)
+        for name in ("dtype", "device"):
+            have, asked = getattr(out, name), facts.get(name)
+            if asked is not None and (Device(asked) if name == "device" else asked) is not have:
+                asked, have = (getattr(x, "short", x) for x in (asked, have))
+                raise RuntimeError(
+                    f"{name} {asked} does not match {name} of out parameter ({have})"
+                )
+            facts[name] = have
+        wants = facts.pop("requires_grad", False)
+        return wanting(into(out, make(*args, **facts), make.__name__), wants)
+
+    known = inspect.signature(make)
+    last = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None,
+                             annotation="Tensor | None")  # fmt: skip
+    named = [p for p in known.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    rest = [p for p in known.parameters.values() if p.kind is p.VAR_KEYWORD]
+    call.__signature__ = known.replace(parameters=[*named, last, *rest])  # type: ignore[attr-defined]
+    return call
+
+
 # The same number everywhere
 
 
+@filling
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
-         requires_grad: bool = False, out: Tensor | None = None) -> Tensor:  # fmt: skip
+         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Every element `fill_value`, whose type gives the dtype where none is given."""
     return filled(shape_of((size,)), fill_value, dtype, place(device), requires_grad)
 
 
+@filling
 def zeros(*size: Any, dtype: DType | None = None, device: Any = None,
           requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
     """Every element 0."""
     return constant(0, size, named, dtype, device, requires_grad)
 
 
+@filling
 def ones(*size: Any, dtype: DType | None = None, device: Any = None,
          requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
     """Every element 1."""
     return constant(1, size, named, dtype, device, requires_grad)
 
 
+@filling
 def empty(*size: Any, dtype: DType | None = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
           **named: Any) -> Tensor:  # fmt: skip
@@ -245,6 +280,7 @@ def empty_like(input: Tensor, **facts: Any) -> Tensor:
 # Numbers in a row
 
 
+@filling
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None,
            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """From `start` (0) up to `end`, which is left out, by `step`."""
@@ -266,6 +302,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = 
     return made(start + step * np.arange(count, dtype=kind), dtype, place(device), requires_grad)
 
 
+@filling
 def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` numbers, evenly spaced from `start` to `end`."""
@@ -275,6 +312,7 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
     return made(array, dtype or dtypes.get_default_dtype(), place(device), requires_grad)
 
 
+@filling
 def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: Any) -> Tensor:
     """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
     dtype = facts.pop("dtype", None) or dtypes.get_default_dtype()
@@ -284,6 +322,7 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: 
     return made(base ** np.linspace(start, end, steps), dtype, device, wants)
 
 
+@filling
 def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones on the diagonal, zeros elsewhere."""
@@ -300,6 +339,11 @@ def scalar_tensor(s: Any, *, dtype: DType | None = None, device: Any = None) -> 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype that an op on the two would compute in."""
+    for given in (tensor1, tensor2):
+        if not isinstance(given, View | bool | int | float | complex | np.number | np.bool_):
+            raise TypeError(
+                f"result_type(): arguments must be Tensor or Number, not {type(given).__name__}"
+            )
     return result_kind(*[_kind(t) for t in (tensor1, tensor2)])
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from wgtorch import ops as _declared  # noqa: F401  (fills REGISTRY)
+from wgtorch.amp.autocast_mode import LOWERED, RAISED, casting
 from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC, open_doors, operator
 from wgtorch.dispatch.write import inplace, public
 from wgtorch.op import REGISTRY, Op
@@ -19,6 +22,8 @@ class Methods:
 def fill(tensor: type) -> None:
     """Opens every op's door, as a method of `tensor`."""
     open_doors(REGISTRY, tensor)
+    for name in (*LOWERED, *RAISED):
+        DOORS[name], FACES[name] = casting(name, DOORS[name]), casting(name, FACES[name])
     for name, op in REGISTRY.items():
         PUBLIC[name] = public(op)
         forms: dict[str, Callable] = {}
@@ -38,19 +43,42 @@ def fill(tensor: type) -> None:
 def operators(op: Op, door: Callable) -> None:
     """`a + b`, `2 + a` and `a += b` for an op that names the operator it is."""
     sign = op.operator
+    if sign in COMPARED:
+        door = compared(door, COMPARED[sign])
     setattr(Methods, f"__{sign}__", door)
     if sign in REFLECTED:
-        setattr(Methods, f"__r{sign}__", reflected(door))
+        setattr(Methods, f"__r{sign}__", reflected(door, REFLECTED[sign]))
         if op.inplace:
             setattr(Methods, f"__i{sign}__", getattr(Methods, op.name + "_"))
 
 
-REFLECTED = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor",
-             "lshift", "rshift", "matmul"}  # fmt: skip
+REFLECTED = {  # what numpy calls them
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "matmul": np.matmul,
+}  # fmt: skip
+COMPARED = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+            "gt": np.greater, "ge": np.greater_equal}  # fmt: skip
 
 
-def reflected(door: Callable) -> Callable:
-    return lambda self, other: door(other, self)
+def reflected(door: Callable, ufunc: Callable) -> Callable:
+    """`other + x`; with an array of numpy, what numpy makes of both."""
+
+    def call(self, other):
+        return ufunc(other, self) if type(other) is np.ndarray else door(other, self)
+
+    return call
+
+
+def compared(door: Callable, ufunc: Callable) -> Callable:
+    def call(self, other):
+        result = door(self, other)
+        if result is NotImplemented and isinstance(other, np.ndarray):
+            return ufunc(self, other)
+        return result
+
+    return call
 
 
 def method(name: str) -> Any:

@@ -3,6 +3,11 @@
 A dict of tensors (a `state_dict`) is written as every safetensors reader, PyTorch's included,
 understands it. Nested dicts and lists, numbers and strings (an optimizer's state, a checkpoint)
 go as JSON into the metadata entry "wgtorch".
+
+Tensors that share memory share it again when they are loaded. The metadata entry "wgtorch.views"
+is JSON: for each of them [the name of the memory, sizes, strides, offset], in elements. In a plain
+dict each is written in full as well, for other readers, if one of them shows the whole memory;
+else the memory is written once, as a row of elements.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from wgtorch.dtype import (
     int64,
     uint8,
 )  # fmt: skip
+from wgtorch.sharing import Shelf, shared
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor
 
@@ -50,12 +56,16 @@ def save(obj: Any, f: Any) -> None:
     It may be made of tensors, dicts, lists, tuples, numbers, strings, None, dtypes and devices.
     """
     tensors: dict[str, Tensor] = {}
-    metadata = {}
-    if is_plain(obj):
+    metadata = {"format": "pt"}
+    seen, memories = shared(obj) if is_plain(obj) else ({}, {})
+    if is_plain(obj) and memories.keys() <= obj.keys():
         tensors.update(obj)
-        metadata["format"] = "pt"
     else:
-        metadata["wgtorch"] = json.dumps(encoded(obj, "", tensors))
+        metadata = {"wgtorch": json.dumps(encoded(obj, "", tensors))}
+        seen, memories = shared(tensors)
+        tensors = {name: t for name, t in tensors.items() if name not in seen} | memories
+    if seen:
+        metadata["wgtorch.views"] = json.dumps(seen)
     with opened(f, "wb", "save") as file:
         write(file, tensors, metadata)
 
@@ -72,17 +82,19 @@ def load(
     with opened(f, "rb", "load") as file:
         name = getattr(file, "name", "the file")
         tensors, metadata = read(file, name)
-    if "wgtorch" in metadata:
-        try:
-            return decoded(json.loads(metadata["wgtorch"]), tensors, map_location)
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, BadPlace):
-                raise
-            raise damaged(name, f"its structure cannot be read ({error!r})") from error
     for alias, kept in metadata.items():  # how safetensors notes tensors that share memory
         if kept in tensors and alias not in tensors:
             tensors[alias] = tensors[kept]
-    return {key: placed(t, "cpu", map_location) for key, t in tensors.items()}
+    try:
+        seen = json.loads(metadata.get("wgtorch.views", "{}"))
+        shelf = Shelf(tensors, seen, lambda t, home: placed(t, home, map_location))
+        if "wgtorch" in metadata:
+            return decoded(json.loads(metadata["wgtorch"]), shelf)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        if isinstance(error, BadPlace):
+            raise
+        raise damaged(name, f"its structure cannot be read ({error!r})") from error
+    return {key: shelf.get(key, "cpu") for key in tensors}
 
 
 # Structure
@@ -137,11 +149,11 @@ def unfit(obj: Any, path: str) -> TypeError:
     )
 
 
-def decoded(tree: Any, tensors: dict[str, Tensor], map_location: Any) -> Any:
+def decoded(tree: Any, shelf: Shelf) -> Any:
     if not isinstance(tree, dict):
         return tree
     if "tensor" in tree:
-        found = placed(tensors[tree["tensor"]], tree["device"], map_location)
+        found = shelf.get(tree["tensor"], tree["device"])
         return found.requires_grad_() if tree["requires_grad"] else found
     ((kind, value),) = tree.items()
     if kind == "dtype":
@@ -149,9 +161,9 @@ def decoded(tree: Any, tensors: dict[str, Tensor], map_location: Any) -> Any:
     if kind == "device":
         return Device(value)
     if kind in ("dict", "ordered"):
-        pairs = [(key, decoded(entry, tensors, map_location)) for key, entry in value]
+        pairs = [(key, decoded(entry, shelf)) for key, entry in value]
         return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
-    entries = [decoded(entry, tensors, map_location) for entry in value]
+    entries = [decoded(entry, shelf) for entry in value]
     return {"list": list, "tuple": tuple, "size": Size}[kind](entries)
 
 

@@ -78,5 +78,16 @@ def results(op: str, names: tuple[str, ...]) -> Callable:
     """PyTorch's named tuple for several results; a plain one where it has no names."""
     if names[0].startswith("_"):
         return lambda *values: values
-    name = op.strip("_").removesuffix("_dim")
-    return namedtuple(name, names, module="wgtorch.return_types")  # type: ignore[misc]
+    return named(op.strip("_").removesuffix("_dim"), names)
+
+
+@cache
+def named(name: str, names: tuple[str, ...]) -> Callable:
+    kind: Any = namedtuple(name, names, module="wgtorch.return_types")  # type: ignore[misc]
+    kind.__repr__ = shown  # type: ignore[method-assign]
+    return kind
+
+
+def shown(self: Any) -> str:
+    fields = ",\n".join(f"{name}={value!r}" for name, value in self._asdict().items())
+    return f"torch.return_types.{type(self).__name__}(\n{fields})"

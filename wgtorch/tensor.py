@@ -11,6 +11,7 @@ from wgtorch import show
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.nodes import ToCopyBackward0, strided
 from wgtorch.autograd.tensors import Differentiable
+from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
 from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
@@ -37,6 +38,7 @@ from wgtorch.dtype import (
     result_kind,
     uint8,
 )  # fmt: skip
+from wgtorch.exchange import Exchange
 from wgtorch.facts import Facts
 from wgtorch.index import Indexed
 from wgtorch.layout import Layout
@@ -47,15 +49,19 @@ from wgtorch.scalar import Scalar
 from wgtorch.storage import Storage, View
 
 
-class Tensor(Facts, Scalar, Parts, Differentiable, Indexed, Methods):
+class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
     """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
 
     __slots__ = ("__dict__", "__weakref__", "_wants", "past")
-    __array_priority__ = 1000  # numpy arrays leave mixed arithmetic to us
 
     name: str | None = None
 
-    def __init__(self, storage: Storage, layout: Layout, wants: bool = False):
+    new_from: Callable  # what a user's `Tensor(2, 3)` is; see legacy.py
+
+    def __init__(self, storage: Any = None, layout: Any = None, wants: Any = False, *more: Any):
+        if type(layout) is not Layout:  # a user's own call: `Tensor(2, 3)`
+            given = (storage, layout, None if wants is False else wants, *more)
+            return self.new_from(self, tuple([a for a in given if a is not None]))
         self.storage, self.layout = storage, layout
         self._wants = wants  # PyTorch's requires_grad
         self.past: Any = None  # PyTorch's grad_fn
@@ -69,39 +75,13 @@ class Tensor(Facts, Scalar, Parts, Differentiable, Indexed, Methods):
         return show.text(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self.layout.shape and spec else str(self)
+        if self.layout.shape or self.is_meta or builtin_type(self) is not Tensor:
+            return object.__format__(self, spec)
+        return format(self.item(), spec)
 
     def explain(self) -> str:
         """The kernel that would compute this tensor, if it is still a promise; nothing runs."""
         return backend(self.device).explain(self)
-
-    # Getting data out
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The elements as numpy; shares memory with a cpu tensor."""
-        if self._wants and not force:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()"
-                " instead."
-            )
-        if not self.is_cpu and not force:
-            raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy"
-                f" the tensor to host memory first."
-            )
-        if self.is_cpu:
-            self.storage.shared = True
-        return backend(self.device).download(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def tolist(self) -> Any:
-        array = backend(self.device).download(self)
-        return (array.astype(np.float32) if self.dtype is bfloat16 else array).tolist()
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, View | int | float | complex | np.number | np.bool_):
@@ -144,10 +124,22 @@ class Tensor(Facts, Scalar, Parts, Differentiable, Indexed, Methods):
                 out = moved(out, place)
         return DOORS["copy"](out) if copy and out is self else out
 
-    def type(self, dtype: Any = None) -> Any:
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its type, as `torch.FloatTensor`; or as another, by name, type or dtype."""
         if dtype is None:
-            return f"torch.{self.dtype.short}Tensor"
-        return self.to(DTYPE_NAMES.get(str(dtype).removeprefix("torch."), dtype))
+            place = "" if self.is_cpu else f"{self.device.type}."
+            return f"torch.{place}{self.dtype.short}Tensor"
+        kind = getattr(dtype, "dtype", dtype)  # of a type such as torch.FloatTensor
+        if isinstance(dtype, str):
+            name = dtype.removeprefix("torch.").removeprefix(f"{self.device.type}.")
+            kind = TYPE_NAMES.get(name)
+            if kind is None:
+                raise ValueError(f"invalid type: {dtype!r}")
+        elif dtype in (float, int, bool):
+            kind = asked(dtype)
+        elif not isinstance(kind, DType):
+            raise TypeError("dtype must be a type, str, or dtype object")
+        return self.to(kind)
 
     def type_as(self, other: Tensor) -> Tensor:
         return self.to(other.dtype)
@@ -165,17 +157,6 @@ class Tensor(Facts, Scalar, Parts, Differentiable, Indexed, Methods):
 
     def is_pinned(self) -> bool:
         return False
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """For other libraries to look at the memory of a cpu tensor."""
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return self.numpy().__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        if not self.is_cpu:
-            raise BufferError(f"DLPack knows no {self.device}; use .cpu()")
-        return 1, 0
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
         return self if self.layout.is_contiguous else DOORS["copy"](self)
@@ -305,6 +286,7 @@ class Tensor(Facts, Scalar, Parts, Differentiable, Indexed, Methods):
 
 builtin_type = type
 DTYPE_NAMES = {dtype.name: dtype for dtype in ALL} | ALIASES
+TYPE_NAMES = DTYPE_NAMES | {f"{dtype.short}Tensor": dtype for dtype in ALL}
 
 
 def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wants: bool) -> Tensor:
@@ -316,6 +298,10 @@ def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wan
 
 def moved(x: Tensor, place: Device) -> Tensor:
     """On another device; the gradient travels back."""
+    if place.level or x.device.level:
+        x, place = between(x, place)
+        if x.device is place:
+            return x
     whole = x if x.is_whole else DOORS["copy"](x.detach())
     value = backend(x.device).send(whole.value, backend(place))
     out = Tensor(Storage(value), Layout.contiguous(x.layout.shape))

@@ -31,6 +31,10 @@ MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H20
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
 IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "reseen",
            "fill", "load", "synchronize", "empty_cache")  # fmt: skip
+FILLED = (
+    "computed already, so nothing waits here; ops on it that are not read yet, as in"
+    " (x * 2).exp().explain(), show the kernel that would run"
+)
 LEAST_INT, MOST_INT = -(1 << 63), 1 << 64
 
 
@@ -141,8 +145,10 @@ class WebGPU:
     def explain(self, view: View) -> str:
         """The WGSL that would fulfil this view, without running it."""
         promise = view.value.promise
-        if promise is None or type(promise) is Fetch:
-            return "already filled" if promise is None else "on its way back from the host"
+        if promise is None:
+            return FILLED
+        if type(promise) is Fetch:
+            return "on its way back from the host: it is copied when it is first read"
         return self.deferrals.explained(promise)
 
     def stats(self) -> dict[str, int]:

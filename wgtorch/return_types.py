@@ -1,0 +1,24 @@
+"""Named tuples that ops with several results return: `return_types.max` has `values`, `indices`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtorch.op import REGISTRY
+from wgtorch.settled import results
+
+BOTH = ("values", "indices")
+COMPOSED: dict[str, tuple[str, ...]] = {  # of ops that are formulas of others
+    "kthvalue": BOTH, "max": BOTH, "median": BOTH, "min": BOTH, "mode": BOTH, "nanmedian": BOTH,
+    "sort": BOTH, "topk": BOTH,
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    names = COMPOSED.get(name)
+    if names is None:
+        ops = (REGISTRY.get(n) for n in (name, f"_{name}", f"_{name}_dim"))
+        names = next((op.outputs for op in ops if getattr(op, "outputs", ())), None)  # type: ignore[union-attr]
+    if names is None or names[0].startswith("_"):
+        raise AttributeError(f"module 'wgtorch.return_types' has no attribute {name!r}")
+    return results(name, names)
