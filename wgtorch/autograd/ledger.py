@@ -15,7 +15,7 @@ import numpy as np
 
 from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.device import Device
-from wgtorch.storage import View
+from wgtorch.storage import View, memory_of
 
 PLACES = ("device", "host", "disk")
 Holding = tuple[str, Any, int]  # (place, what tells this memory from another, bytes)
@@ -24,10 +24,11 @@ Holding = tuple[str, Any, int]  # (place, what tells this memory from another, b
 def holdings(packed: Any, depth: int = 3) -> Iterator[Holding]:
     """The memory that what a pack function returned keeps alive, but for live parameters'.
 
-    An object may tell by a method `holdings()`; of others, containers and attributes are looked at.
+    An object may tell by a method `holdings()`; of others, containers and attributes are looked
+    at. One that changes them later has an attribute `entry`: it is given the Entry to renew.
     """
     if isinstance(packed, View):
-        value = packed.storage.value
+        value = memory_of(packed.storage).value
         if not is_parameter_memory(packed):
             yield "host" if value.device.type == "cpu" else "device", id(value), value.nbytes
         return
@@ -71,7 +72,6 @@ class Ledger:
         """One more slot holds these; `gone.append(things)` takes them out again."""
         with self.lock:
             self.settle()  # before an id can come back as another's
-            self.packs += 1
             for place, key, nbytes in things:
                 entry = self.held.get(key)
                 if entry is not None:
@@ -107,6 +107,27 @@ class Ledger:
         with self.lock:
             self.settle()
             self.peak = dict(self.current)
+
+
+class Entry:
+    """What one slot has in a ledger."""
+
+    __slots__ = ("ledger", "things")
+
+    def __init__(self, ledger: Ledger, packed: Any):
+        self.ledger, self.things = ledger, list(holdings(packed))
+        ledger.packs += 1
+        ledger.enter(self.things)
+
+    def renew(self, packed: Any) -> None:
+        """What was packed is elsewhere now."""
+        self.ledger.gone.append(self.things)
+        self.things = list(holdings(packed))
+        self.ledger.enter(self.things)
+
+    def __del__(self) -> None:  # touches numbers only, nothing of a GPU
+        if hasattr(self, "things"):
+            self.ledger.gone.append(self.things)
 
 
 LEDGERS: dict[Device, Ledger] = {}

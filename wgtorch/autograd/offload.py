@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from wgtorch.autograd.parameters import is_parameter_memory
@@ -94,19 +95,20 @@ class Load:
         self.order = memory_order(layout)
         self.nodes = nodes  # how far to look ahead when this one is needed
         self.there: Any = None  # sent for ahead
-        shape, strides = dense(self.layout, self.order)
-        memory = Layout.of(shape, strides, layout.offset)
-        storage = tensor.storage
-        origin = storage.origin() if type(storage) is Frozen else None
-        sent = _sent.setdefault(origin or storage, weakref.WeakValueDictionary())
-        self.host = sent.get((memory, storage.version))
+        origin, what = source_of(tensor, self.order)
+        sent = _sent.setdefault(origin, weakref.WeakValueDictionary())
+        self.host = sent.get(what)
         if self.host is None:
-            packed = tensor.over(storage, memory)
-            self.host = sent[memory, storage.version] = packed.to("cpu")
+            packed = tensor.over(tensor.storage, what[0])
+            self.host = sent[what] = packed.to("cpu")
 
     @property
     def nbytes(self) -> int:
         return self.host.storage.value.nbytes
+
+    def holdings(self) -> Iterator[tuple[str, int, int]]:
+        value = self.host.storage.value
+        yield "host", id(value), value.nbytes
 
     def send_for(self) -> None:
         """Starts on its way back now."""
@@ -133,6 +135,14 @@ class Load:
 
 
 NOT_BACK = (lambda: None), 0
+
+
+def source_of(tensor: Any, order: list[int]) -> tuple[Any, tuple[Layout, int]]:
+    """(storage, (what travels of it, its version)): equal for all that would travel alike."""
+    storage = tensor.storage
+    origin = storage.origin() if type(storage) is Frozen else None
+    shape, strides = dense(tensor.layout, order)
+    return origin or storage, (Layout.of(shape, strides, tensor.layout.offset), storage.version)
 
 
 def dense(layout: Layout, order: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

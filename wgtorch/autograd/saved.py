@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from wgtorch.autograd.hook_stack import Pair, running_hook
-from wgtorch.autograd.ledger import holdings, ledger_of
+from wgtorch.autograd.ledger import Entry, ledger_of
 from wgtorch.autograd.verified import verify
 from wgtorch.storage import Storage, View
 
@@ -52,9 +52,8 @@ class Packed:
     kept here (`storage`, `version`), and where `pack` kept the tensor, its elements (`held`).
     """
 
-    __slots__ = ("check", "device", "dtype", "entered", "held", "layout", "ledger", "packed",
-                 "storage", "unpack", "version")  # fmt: skip
-    entered: Any
+    __slots__ = ("check", "device", "dtype", "entry", "held", "layout", "packed", "storage",
+                 "unpack", "version")  # fmt: skip
 
     def __init__(self, pair: Pair, tensor: Any, is_output: bool, op: str, slot: str):
         if is_output:
@@ -63,7 +62,7 @@ class Packed:
         value, version = storage.value, storage.version
         self.layout, self.dtype, self.device = tensor.layout, value.dtype, value.device
         self.unpack, self.version, self.check = pair.unpack, version, pair.check
-        self.ledger, self.held, self.storage = ledger_of(value.device), None, weakref.ref(storage)
+        self.held, self.storage = None, weakref.ref(storage)
         with running_hook("pack", op, slot):
             packed = self.packed = pair.pack(tensor)
             if pair.check == "values":
@@ -79,17 +78,9 @@ class Packed:
             self.held = value  # old elements live on where `pack` kept the tensor
         else:
             fulfil(packed)
-        self.enter()
-
-    def enter(self) -> None:
-        """Into the ledger; out of it goes what is entered when this dies."""
-        entered = list(holdings(self.packed))
-        self.ledger.enter(entered)
-        self.entered = entered
-
-    def __del__(self) -> None:  # touches numbers only, nothing of a GPU
-        if hasattr(self, "entered"):
-            self.ledger.gone.append(self.entered)
+        self.entry = Entry(ledger_of(value.device), packed)
+        if hasattr(packed, "entry"):
+            packed.entry = self.entry  # it will be elsewhere one day
 
     def try_out(self, pair: Pair, tensor: Any, label: str) -> None:
         label = f"{label} of shape {list(self.layout.shape)}, {self.dtype} on {self.device}"
@@ -109,10 +100,11 @@ class Packed:
 
     def opened(self, where: Slot) -> Any:
         """What `unpack` gives, checked against what was saved; without a past."""
-        self.ledger.unpacks += 1
+        self.entry.ledger.unpacks += 1
         with running_hook("unpack", where.op, where.name):
             tensor = tensor_of(self.unpack(self.packed))
-        if tensor.storage is self.storage() and tensor.storage.version != self.version:
+        storage = self.storage()
+        if storage is tensor.storage and storage.version != self.version:  # type: ignore
             tensor = self.as_it_was(tensor, where)
         return tensor if self.check == "off" else self.checked(tensor, where)
 

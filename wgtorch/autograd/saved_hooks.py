@@ -56,6 +56,7 @@ class saved_tensors_hooks(metaclass=Functional):
 
     check, rtol = "metadata", 0.0
     atol: Any = 0.0
+    alone: Any  # of a pair that shares what it packs: the same without sharing
 
     def __init__(
         self,
@@ -106,18 +107,6 @@ def called(function: Any) -> Callable[[], Any]:
     if not callable(function):
         raise TypeError(f"fn must be callable, not {type(function).__name__}")
     return function
-
-
-def compose_hooks(outer: saved_tensors_hooks, inner: saved_tensors_hooks) -> saved_tensors_hooks:
-    """One pair of two: packs with `inner`, then `outer`; unpacks the other way round."""
-
-    def pack(tensor: Any) -> Any:
-        return outer.pack_hook(inner.pack_hook(tensor))
-
-    def unpack(packed: Any) -> Any:
-        return inner.unpack_hook(outer.unpack_hook(packed))
-
-    return saved_tensors_hooks(pack, unpack)
 
 
 class disable_saved_tensors_hooks(metaclass=Functional):

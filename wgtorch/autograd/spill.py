@@ -20,7 +20,14 @@ from zlib import crc32
 import numpy as np
 
 from wgtorch.autograd import saved
-from wgtorch.autograd.offload import Load, counted, function_first, restrided
+from wgtorch.autograd.offload import (
+    Load,
+    counted,
+    function_first,
+    memory_order,
+    restrided,
+    source_of,
+)  # fmt: skip
 from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.autograd.prefetch import coming
 from wgtorch.autograd.saved_hooks import saved_tensors_hooks
@@ -88,13 +95,13 @@ class Desk:
         self.records: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.file: SpillFile | None = None
 
-    def record(self, load: Load) -> Record:
-        """What several slots saved is one record."""
-        known = self.records.get(load.host.storage)
-        record = None if known is None else known()
+    def record(self, tensor: Any, order: list[int]) -> Record:
+        """What several slots save is one record."""
+        origin, what = source_of(tensor, order)
+        known = self.records.setdefault(origin, weakref.WeakValueDictionary())
+        record = known.get(what)
         if record is None:
-            record = Record(self, load.host)
-            self.records[load.host.storage] = weakref.ref(record)
+            record = known[what] = Record(self, Load(tensor).host)
             self.waiting.append(weakref.ref(record))
             if self.held > self.budget:
                 self.make_room()
@@ -147,6 +154,7 @@ class Record:
         self.nbytes = host.layout.numel * value.dtype.itemsize
         self.place = self.checksum = 0
         self.job: Future | None = None  # the writing, or the reading ahead
+        self.slips: list[weakref.ref[Slip]] = []
         self.share = [self.nbytes]
         desk.hold(self.nbytes)
         weakref.finalize(self, desk.let_go, self.share).atexit = False
@@ -169,6 +177,9 @@ class Record:
         self.checksum = crc32(data.data)
         self.file.write(self.place, data)
         self.data = None
+        for slip in alive(self.slips):
+            if slip.entry is not None:
+                slip.entry.renew(slip)
         self.desk.let_go(self.share)
 
     def finish(self) -> None:
@@ -210,18 +221,22 @@ class Record:
 class Slip:
     """What stands for a saved tensor: which record, and how it lay in memory."""
 
-    __slots__ = ("device", "layout", "nodes", "order", "record")
+    __slots__ = ("__weakref__", "device", "entry", "layout", "nodes", "order", "record")
 
     def __init__(self, desk: Desk, tensor: Any, nodes: int):
         if tensor.device.type == "cpu" and type(tensor.storage) is not saved.Frozen:
             tensor = saved.snapshot(tensor)  # a write to the tensor is not seen by its record
-        load = Load(tensor)
-        self.layout, self.order, self.device = load.layout, load.order, load.device
-        self.nodes, self.record = nodes, desk.record(load)
+        layout, self.device, self.nodes = tensor.layout, tensor.device, nodes
+        self.layout = Layout.of(layout.shape, layout.strides, 0)
+        self.order = memory_order(layout)
+        self.entry: Any = None  # of the ledger, which is told when it is on the disk
+        self.record = desk.record(tensor, self.order)
+        self.record.slips.append(weakref.ref(self))
 
     def holdings(self) -> Iterator[tuple[str, int, int]]:
         record = self.record
-        yield "host" if record.share[0] else "disk", id(record), record.nbytes
+        on_disk = record.host is None and record.data is None
+        yield "disk" if on_disk else "host", id(record), record.nbytes
 
 
 def unload(packed: Any) -> Any:
