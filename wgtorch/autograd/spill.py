@@ -233,10 +233,11 @@ class Slip:
         self.record = desk.record(tensor, self.order)
         self.record.slips.append(weakref.ref(self))
 
-    def holdings(self) -> Iterator[tuple[str, int, int]]:
+    def holdings(self) -> Iterator[tuple[str, Any, int]]:
         record = self.record
         on_disk = record.host is None and record.data is None
-        yield "disk" if on_disk else "host", id(record), record.nbytes
+        place = "disk" if on_disk else "host"
+        yield place, (place, id(record)), record.nbytes
 
 
 def unload(packed: Any) -> Any:
