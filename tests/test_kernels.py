@@ -52,6 +52,7 @@ CASES = {  # name: (expression, press)
     "condition": ("torch.where(b, x, 0)", "strong"),
     "sum_all": ("(x * y).sum()", "software"),
     "sum_rows": ("x.sum(1)", "strong"),
+    "product_ended": ("(x @ y.T + column).relu()", "software"),
     "put": ("y.clone()[:, 1].copy_(x[:, 0])", "strong"),
 }
 

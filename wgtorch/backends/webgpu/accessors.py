@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import Writer, place_function
+from wgtorch.backends.webgpu.codegen import Pairs, Writer, place_function
 from wgtorch.backends.webgpu.complaints import declare_report, reports
 from wgtorch.backends.webgpu.epilogue import declare_epilogue
 from wgtorch.backends.webgpu.fusion import Program
@@ -35,10 +35,11 @@ Bound = tuple[str, DType]  # a buffer's name in the shader, and its dtype
 
 
 def written(
-    op: Structured, step: Pass, bound: list[Bound], dialect: Dialect, end: Program | None = None
-) -> str:
+    op: Structured, step: Pass, bound: list[Bound], dialect: Dialect, end: Program | None = None,
+    pairs: Pairs = (),
+) -> str:  # fmt: skip
     """A pass's kernel: accessors and declarations in front of the shader file. `end` takes the
-    place of its store."""
+    place of its store; in `pairs` a result that of an operand."""
     fields = step.fields or library.head(step.shader).get("launch", "").split()
     is_map = isinstance(op, Map)
     writer = Writer(dialect)
@@ -67,7 +68,7 @@ def written(
         writer.slots = len(bound)
     else:
         writer.slots = reads
-        declare_epilogue(writer, end, step.by_fours)
+        declare_epilogue(writer, end, step.by_fours, pairs)
     for name, layout in step.places:
         declare_place(writer, name, layout)
     if bound:

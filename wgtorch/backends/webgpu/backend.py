@@ -16,6 +16,7 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
+from wgtorch.backends.webgpu.takeover import LEAST, takeovers
 from wgtorch.backends.webgpu.transfer import Dock, Fetch
 from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.config import MAX_FUSED
@@ -108,11 +109,24 @@ class WebGPU:
         value = Value(self.device, typed.dtype, out.numel, None, promise)
         promise.target = ref(value)
         if size >= MAX_FUSED:
-            if size % PUT_OFF >= MAX_FUSED:
-                self.fill(value)
-            else:
-                self.deferrals.youngest = promise.target
+            self._grown(value, promise)
         return value
+
+    def _grown(self, value: Value, promise: Promise) -> None:
+        """Of a new promise that stands on many ops, or on a launch that was put off."""
+        if MAX_FUSED == 1:
+            self.fill(value)
+            return
+        size = 1
+        for place, arg in enumerate(promise.args):
+            if type(arg) is Promise and arg.size % PUT_OFF >= MAX_FUSED:
+                # not when it was made: what it was made of may be gone by now
+                promise.args[place] = self.load(arg)
+            elif type(arg) is Promise or type(arg) is Deferred:
+                size += arg.size
+        promise.size = size
+        if size >= PUT_OFF:
+            self.deferrals.youngest = promise.target
 
     def draw(self, op, seed, offset, out):
         load = Load.drawn(op, seed, offset, out)
@@ -227,23 +241,28 @@ class WebGPU:
             program = self.deferrals.join(program)
             if program is None:
                 return
-        kernel = self.kernels.get(program.key)
+        pairs = takeovers(program) if value.numel >= LEAST else ()
+        kernel = self.kernels.get((program.key, pairs) if pairs else program.key)
         if kernel is None:
-            program, kernel = self._elementwise_kernel(program)
+            program, pairs, kernel = self._elementwise_kernel(program, pairs)
         count = (value.numel + 3) // 4
-        blocks = self.blocks(program)
+        blocks = self.blocks(program, pairs)
         groups = -(-count // (GROUP if count < MANY else 4 * GROUP))
         if count:
             groups = (groups if groups < MAX_GROUPS else MAX_GROUPS, 1, 1)
             numbers = (count, *program.load_numbers, *program.scalars)
             self.queue.dispatch(kernel, blocks, numbers, groups)
 
-    def blocks(self, program: Program) -> list[Block]:
+    def blocks(self, program: Program, pairs: codegen.Pairs = ()) -> list[Block]:
         """What the program binds. The promises it stores count as kept from here on."""
         blocks = [load.buffer.block for load in program.loads if load.buffer is not None]
-        stores = program.stores
+        reads, stores = len(blocks), program.stores
         sizes = [step.layout.numel * step.dtype.itemsize for step in stores]
-        buffers = [self.take(size) for size in sizes]  # all before the first promise counts as kept
+        if pairs:
+            known = {n: program.loads[m].buffer for n, m in pairs}
+            buffers = [known.get(n) or self.take(size) for n, size in enumerate(sizes)]
+        else:
+            buffers = [self.take(size) for size in sizes]
         for step, buffer in zip(stores, buffers):  # noqa: B905
             value = step.target()
             value.buffer = buffer
@@ -251,6 +270,8 @@ class WebGPU:
             value.promise = None
             step.keep(load)
             blocks.append(buffer.block)
+        for n, _ in reversed(pairs):
+            del blocks[reads + n]
         return blocks
 
     # Writing into a buffer that exists
@@ -290,11 +311,16 @@ class WebGPU:
 
     # Kernels met for the first time
 
-    def _elementwise_kernel(self, program: Program) -> tuple[Program, Kernel]:
-        program = self.fitting(program)
-        text = codegen.elementwise(program, self.dialect)
-        kernel = self.kernels[program.key] = self.gpu.pipelines.get(text, program.title)
-        return program, kernel
+    def _elementwise_kernel(
+        self, program: Program, pairs: codegen.Pairs
+    ) -> tuple[Program, codegen.Pairs, Kernel]:
+        fitting = self.fitting(program)
+        if fitting is not program:
+            program, pairs = fitting, ()
+        text = codegen.elementwise(program, self.dialect, pairs)
+        kernel = self.gpu.pipelines.get(text, program.title)
+        self.kernels[(program.key, pairs) if pairs else program.key] = kernel
+        return program, pairs, kernel
 
     def fitting(self, program: Program, spare: int = 0) -> Program:
         """The program, some of its steps run ahead if it binds more than the adapter can."""

@@ -9,6 +9,7 @@ immediate (pipelines.py may make it a uniform).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.fusion import DRAWN, Deferred, Load, Program, Promise
@@ -30,6 +31,7 @@ from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.settled import TypedOp
 
 LAUNCH = "var<immediate> launch: Launch;"
+Pairs = tuple[tuple[int, int], ...]
 
 
 class Writer:
@@ -95,7 +97,9 @@ def place_of(writer: Writer, load: Load) -> tuple[str, list[str]]:
     return known
 
 
-def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[str]]:
+def load_quad(
+    writer: Writer, index: int, load: Load, access: str = "read"
+) -> tuple[list[str], list[str]]:
     """(statements, the four elements) of the quad `q`, whose first element is number `i`."""
     dtype, form, fours = load.dtype, load.form, load.fours
     if form == DRAWN:
@@ -103,7 +107,7 @@ def load_quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[s
         return drawn, [f"d{index}.{lane}" for lane in LANES]
     single = element_type(dtype, writer.dialect)
     if form == PLAIN or fours == "quad":
-        name = writer.bind(quad_type(dtype, writer.dialect), "read")
+        name = writer.bind(quad_type(dtype, writer.dialect), access)
         quad = "q"
         if form == OFFSET:
             quad = f"({writer.number()} / 4u + q)"
@@ -257,21 +261,33 @@ def name_of(program: Program, value: Promise | Load | Deferred) -> str:
 # Whole kernels
 
 
-def elementwise(program: Program, dialect: Dialect) -> str:
+def elementwise(program: Program, dialect: Dialect, pairs: Pairs = ()) -> str:
     """Four elements per call of `compute`, stored by whole words."""
     writer = Writer(dialect, "count")
-    stores = program.stores
-    loads = [load_quad(writer, n, load) for n, load in enumerate(program.loads)]
-    lane_function(writer, program, stores)
+    body = quad_body(writer, program, pairs, load_quad)
+    writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
+    return writer.text(library.shader("elementwise.wgsl"))
+
+
+def quad_body(writer: Writer, program: Program, pairs: Pairs, load_one_quad: Callable) -> list[str]:
+    """Statements that load, compute and store quad `q`. What `pairs` name, (store, load), is
+    stored where it was loaded from."""
+    taken, names, loads = dict(pairs), {}, []
+    for n, load in enumerate(program.loads):
+        names[n] = f"b{writer.slots}"
+        access = "read_write" if n in taken.values() else "read"
+        loads.append(load_one_quad(writer, n, load, access))
+    lane_function(writer, program, program.stores)
     body = ["let i = q * 4u;"] + [line for lines, _ in loads for line in lines]
     for k in range(4):
         body.append(f"let r{k} = lane({', '.join(lanes[k] for _, lanes in loads)});")
-    for n, step in enumerate(stores):
-        name = writer.bind(quad_type(step.dtype, dialect), "read_write")
-        member = f".r{n}" if len(stores) > 1 else ""
+    several = len(program.stores) > 1
+    for n, step in enumerate(program.stores):
+        name = names[taken[n]] if n in taken else ""
+        name = name or writer.bind(quad_type(step.dtype, writer.dialect), "read_write")
+        member = f".r{n}" if several else ""
         body += write_quad(step.dtype, name, "q", [f"r{k}{member}" for k in range(4)])
-    writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
-    return writer.text(library.shader("elementwise.wgsl"))
+    return body
 
 
 def assignment(program: Program, layout: Layout, dtype: DType, dialect: Dialect) -> str:

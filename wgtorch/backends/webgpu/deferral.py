@@ -13,10 +13,12 @@ from weakref import ref
 
 from wgtorch.backends.webgpu import codegen
 from wgtorch.backends.webgpu.accessors import Bound, written
+from wgtorch.backends.webgpu.codegen import Pairs
 from wgtorch.backends.webgpu.fusion import PUT_OFF, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.queue import PATIENCE
 from wgtorch.backends.webgpu.steps import Step, dispatched
+from wgtorch.backends.webgpu.takeover import LEAST, takeovers
 from wgtorch.config import DEBUG, MAX_FUSED, trace
 from wgtorch.dtype import bool_
 from wgtorch.layout import Layout
@@ -132,11 +134,13 @@ class Deferrals:
             value = self._awaited(program.joined)  # others read it too, so it must be stored
             program = Program(program.root)
         deferred = program.joined
-        kernel = self._kernel(deferred.plan, program)
+        quads = deferred.plan.last.by_fours and deferred.plan.numel >= LEAST
+        pairs = takeovers(program) if quads else ()
+        kernel = self._kernel(deferred.plan, program, pairs)
         if kernel is None:
             self.launch(deferred)
             return Program(program.root)
-        self._launch_joined(kernel, deferred, program)
+        self._launch_joined(kernel, deferred, program, pairs)
         del value
         return None
 
@@ -146,26 +150,28 @@ class Deferrals:
         deferred.target = ref(value)
         return value
 
-    def _launch_joined(self, kernel: Kernel, deferred: Deferred, program: Program) -> None:
+    def _launch_joined(
+        self, kernel: Kernel, deferred: Deferred, program: Program, pairs: Pairs
+    ) -> None:
         home, plan = self.home, deferred.plan
         step, buffers = plan.step, [*deferred.buffers, None]  # the result's place
         if plan.before:
             dispatched(home, plan.before, buffers)
         blocks = [buffers[slot].block for slot in step.slots[:-1]]
-        blocks += home.blocks(program)
+        blocks += home.blocks(program, pairs)
         numbers = (*step.numbers, *program.load_numbers, *program.scalars)
         home.queue.dispatch(kernel, blocks, numbers, step.groups)
 
-    def _kernel(self, plan: Plan, program: Program) -> Kernel | None:
+    def _kernel(self, plan: Plan, program: Program, pairs: Pairs) -> Kernel | None:
         """None where it would bind too much."""
-        key = (plan.step.kernel, program.key)
+        key = (plan.step.kernel, program.key, pairs)
         kernel = self.kernels.get(key, self)
         if kernel is self:
             gpu, kernel = self.home.gpu, None
             count = len(plan.last.reads) + len(program.loads) + len(program.stores)
             if count < gpu.most_buffers:
                 title = f"{plan.op.name}+{program.title}"
-                kernel = gpu.pipelines.get(self.text(plan, program), title)
+                kernel = gpu.pipelines.get(self.text(plan, program, pairs), title)
             elif DEBUG >= 3:
                 trace(3, "fusion", lambda: f"{plan.op.name} cannot bind {program.title} too")
             self.kernels[key] = kernel
@@ -180,9 +186,9 @@ class Deferrals:
             return self.text(program.joined.plan, program)
         return codegen.elementwise(program, self.home.dialect)
 
-    def text(self, plan: Plan, program: Program | None = None) -> str:
+    def text(self, plan: Plan, program: Program | None = None, pairs: Pairs = ()) -> str:
         """The WGSL of the last pass, ended by a program if there is one."""
-        return written(plan.op, plan.last, plan.bound, self.home.dialect, program)
+        return written(plan.op, plan.last, plan.bound, self.home.dialect, program, pairs)
 
     # For kernels that products cannot join
 

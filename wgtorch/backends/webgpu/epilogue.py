@@ -6,36 +6,32 @@ otherwise stores it.
 
 from __future__ import annotations
 
-from wgtorch.backends.webgpu.codegen import Writer, lane_function, load_one, load_quad
+from wgtorch.backends.webgpu.codegen import (
+    Pairs,
+    Writer,
+    lane_function,
+    load_one,
+    load_quad,
+    quad_body,
+)  # fmt: skip
 from wgtorch.backends.webgpu.fusion import JOINED, Load, Program
 from wgtorch.backends.webgpu.packing import (
     LANES,
     ROUNDED,
     one_writable,
-    quad_type,
     write_one,
-    write_quad,
 )  # fmt: skip
 from wgtorch.dtype import DType
 
 
-def declare_epilogue(writer: Writer, program: Program, by_fours: bool) -> None:
-    """Declares `store4(q, v)`, or `store_one(i, x)`: the program, run on what is to be stored."""
-    (by_quads if by_fours else by_element)(writer, program)
-
-
-def by_quads(writer: Writer, program: Program) -> None:
-    loads = [quad(writer, n, load) for n, load in enumerate(program.loads)]
-    lane_function(writer, program, program.stores)
-    body = ["let i = q * 4u;"] + [line for lines, _ in loads for line in lines]
-    for k in range(4):
-        body.append(f"let r{k} = lane({', '.join(lanes[k] for _, lanes in loads)});")
-    several = len(program.stores) > 1
-    for n, step in enumerate(program.stores):
-        name = writer.bind(quad_type(step.dtype, writer.dialect), "read_write")
-        member = f".r{n}" if several else ""
-        body += write_quad(step.dtype, name, "q", [f"r{k}{member}" for k in range(4)])
-    declare(writer, "store4(q: u32, v: vec4f)", body)
+def declare_epilogue(writer: Writer, program: Program, by_fours: bool, pairs: Pairs = ()) -> None:
+    """Declares `store4(q, v)`, or `store_one(i, x)`: the program, run on what is to be stored. In
+    `pairs`, (store, load), a result goes where an operand is; by fours only."""
+    if by_fours:
+        body = quad_body(writer, program, pairs, quad)
+        declare(writer, "store4(q: u32, v: vec4f)", body)
+    else:
+        by_element(writer, program)
 
 
 def by_element(writer: Writer, program: Program) -> None:
@@ -55,9 +51,9 @@ def declare(writer: Writer, head: str, body: list[str]) -> None:
     writer.declare(f"fn {head} {{\n    " + "\n    ".join(body) + "\n}")
 
 
-def quad(writer: Writer, index: int, load: Load) -> tuple[list[str], list[str]]:
+def quad(writer: Writer, index: int, load: Load, access: str) -> tuple[list[str], list[str]]:
     if load.form != JOINED:
-        return load_quad(writer, index, load)
+        return load_quad(writer, index, load, access)
     return [], [rounded(load.dtype, f"v.{lane}") for lane in LANES]
 
 
