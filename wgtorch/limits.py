@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from wgtorch.dtype import DType, asked, get_default_dtype
+from wgtorch.dtype import DType, asked, bool_, get_default_dtype
 
 
 class finfo:
@@ -48,6 +48,8 @@ class iinfo:
 
     def __init__(self, type: DType):
         type = asked(type)
+        if type is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != 1:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle"
@@ -58,7 +60,7 @@ class iinfo:
         self.min, self.max = int(known.min), int(known.max)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype

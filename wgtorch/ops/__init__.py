@@ -41,6 +41,7 @@ from wgtorch.ops import (
     ranking,
     rectifiers,
     reductions,
+    reinterpretation,
     requirements,
     rounding,
     rows,
@@ -64,11 +65,12 @@ from wgtorch.ops import (
 
 __all__ = [
     "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "comparison",
-    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals", "division",
-    "einsum", "exponentials", "extremes", "factorization", "floating", "fourier", "grids",
-    "indexing", "joining", "linalg", "linear", "logic", "masks", "membership", "moments",
-    "movement", "noise", "normalization", "norms", "poisson", "pooling", "pools", "powers",
-    "ranking", "rectifiers", "reductions", "requirements", "rounding", "rows", "scans",
-    "scattering", "selection", "slants", "softmax", "solving", "sorting", "special", "spectra",
-    "splitting", "statistics", "transform", "trigonometry", "uniqueness", "updates", "views",
+    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals",
+    "division", "einsum", "exponentials", "extremes", "factorization", "floating", "fourier",
+    "grids", "indexing", "joining", "linalg", "linear", "logic", "masks", "membership",
+    "moments", "movement", "noise", "normalization", "norms", "poisson", "pooling", "pools",
+    "powers", "ranking", "rectifiers", "reductions", "reinterpretation", "requirements",
+    "rounding", "rows", "scans", "scattering", "selection", "slants", "softmax", "solving",
+    "sorting", "special", "spectra", "splitting", "statistics", "transform", "trigonometry",
+    "uniqueness", "updates", "views",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
+from wgtorch.ops.reinterpretation import by_dtype
 from wgtorch.ops.samples import normal
 
 
@@ -183,9 +184,10 @@ def view_layout(layout: Layout, size: Sizes) -> Layout:
     vjp={"input": lambda grad, input_shape: grad.reshape(input_shape)},
     samples=lambda rng: [((normal(rng, 4, 6),), {"size": (2, 12)})],
     torch="Tensor.view",
+    front=by_dtype,
 )
 def view(input, size: Sizes):
-    "The same memory under a new shape; `RuntimeError` where that cannot be."
+    "The same memory under a new shape, or as another dtype; `RuntimeError` where that cannot be."
     return np.reshape(input, size)
 
 

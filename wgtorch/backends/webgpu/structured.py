@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wgtorch import config
 from wgtorch.backends.webgpu.accessors import Bound, written
 from wgtorch.backends.webgpu.complaints import reports
 from wgtorch.backends.webgpu.deferral import plan_of
@@ -182,7 +183,7 @@ class Launcher:
                 f"{op.name} has no kernel on {home.device} and WGTORCH_FALLBACK=error forbids the"
                 f" cpu; call it on x.cpu()"
             )
-        if not fallbacks[op.name]:
+        if config.warn_always or not fallbacks[op.name]:
             warnings.warn(
                 f"{op.name} has no kernel on {home.device}; it runs on the cpu and back",
                 UserWarning,
