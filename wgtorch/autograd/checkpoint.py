@@ -9,9 +9,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from itertools import zip_longest
 from typing import Any
 
 from wgtorch.autograd.hook_stack import Pair, awake, pop, push
+from wgtorch.autograd.ledger import Holding, holdings
 from wgtorch.autograd.mode import enable_grad, state
 from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
 from wgtorch.storage import View
@@ -28,12 +30,23 @@ class _Enough(Exception):
 
 
 class Held:
-    """What is stored for a tensor: its place among those the function saved."""
+    """What is stored for a tensor: its number among those the function saved."""
 
-    __slots__ = ("__weakref__", "frame", "place")
+    __slots__ = ("__weakref__", "frame", "number")
+    place = "recompute"  # what a report says
 
-    def __init__(self, frame: Frame, place: int):
-        self.frame, self.place = frame, place
+    def __init__(self, frame: Frame, number: int):
+        self.frame, self.number = frame, number
+
+    def holdings(self) -> Iterator[Holding]:
+        """The inputs of the run to come, and what a selective checkpoint keeps for it."""
+        for arg in self.frame.args:
+            if isinstance(arg, Input):
+                kept = arg.kept
+                yield from holdings(kept.packed if type(kept) is Packed else unrooted(kept))
+        for context in self.frame.contexts:
+            if hasattr(context, "holdings"):
+                yield from context.holdings()
 
 
 class Frame:
@@ -43,33 +56,38 @@ class Frame:
         self.function, self.kwargs, self.options = function, kwargs, options
         self.args = [Input(a) if isinstance(a, View) else a for a in args]
         self.draws = [g.get_state() for g in DRAWS] if options.preserve_rng_state else []
+        self.contexts = options.contexts()  # for the first run, and for those after it
         self.facts: list[tuple] = []  # shape, dtype, device of each saved tensor
+        self.names: list[tuple[str, str]] = []  # and which op saved it, as what
         self.held: list[weakref.ref[Held]] = []
         self.again: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
 
     def pack(self, tensor: Any) -> Held:
         held = Held(self, len(self.facts))
         self.facts.append(facts_of(tensor))
+        self.names.append(state.slot)
         self.held.append(weakref.ref(held))
         return held
 
     def unpack(self, held: Held) -> Any:
         task = state.task
         values = self.again.get(task) if task is not None else None
-        if values is None or held.place not in values:
+        if values is None or held.number not in values:
             values = self.run_again()
             if task is not None:
                 self.again[task] = values
-        return values.pop(held.place)
+        return values.pop(held.number)
 
     def run_again(self) -> dict[int, Any]:
         """What the function saves, by place; only what somebody still holds."""
         values: dict[int, Any] = {}
         saved: list[tuple] = []
+        names: list[tuple[str, str]] = []
 
         def catch(tensor: Any) -> Any:
             place = len(saved)
             saved.append(facts_of(tensor))
+            names.append(state.slot)
             if place < len(self.held) and self.held[place]() is not None:
                 values[place] = tensor.detach()
             if self.options.early_stop and len(saved) == len(self.facts):
@@ -81,31 +99,35 @@ class Frame:
             stack.enter_context(awake())
             stack.enter_context(drawing_from(self.draws))
             stack.enter_context(enable_grad())
-            stack.enter_context(self.options.contexts()[1])
+            stack.enter_context(self.contexts[1])
             stack.enter_context(entered(Pair(catch, lambda packed: packed, self)))
             with suppress(_Enough):
                 self.function(*args, **self.kwargs)
-        self.compare(saved)
+        self.compare(saved, names)
         return values
 
-    def compare(self, saved: list[tuple]) -> None:
+    def compare(self, saved: list[tuple], names: list[tuple[str, str]]) -> None:
+        debug = self.options.debug if _debugging is None else _debugging
+        story = told(self.names, names) if debug else ""
         if len(saved) != len(self.facts):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the"
                 " original forward and recomputation.\nNumber of tensors saved during forward:"
                 f" {len(self.facts)}.\nNumber of tensors saved during recomputation: {len(saved)}."
+                + story
             )
         pairs = list(zip(self.facts, saved, strict=True))
         different = [i for i, (a, b) in enumerate(pairs) if a != b]
         if different and self.options.determinism_check == "default":
             lines = [
-                f"tensor at position {i}:\nsaved metadata: {described(pairs[i][0])}\n"
+                f"tensor at position {i} ({' of '.join(reversed(self.names[i]))}):\n"
+                f"saved metadata: {described(pairs[i][0])}\n"
                 f"recomputed metadata: {described(pairs[i][1])}"
                 for i in different
             ]
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have"
-                " different metadata than during the forward pass.\n" + "\n".join(lines)
+                " different metadata than during the forward pass.\n" + "\n".join(lines) + story
             )
 
 
@@ -136,6 +158,7 @@ class Options:
         context_fn: Callable | None,
         determinism_check: str,
         early_stop: bool,
+        debug: bool = False,
     ):
         if determinism_check not in ("default", "none"):
             raise ValueError(
@@ -146,6 +169,7 @@ class Options:
         self.context_fn = context_fn
         self.determinism_check = determinism_check
         self.early_stop = early_stop if _forced is None else _forced
+        self.debug = debug
 
     def contexts(self) -> tuple[AbstractContextManager, AbstractContextManager]:
         return (nullcontext(), nullcontext()) if self.context_fn is None else self.context_fn()
@@ -154,6 +178,15 @@ class Options:
 def facts_of(tensor: Any) -> tuple:
     value = tensor.storage.value
     return tensor.layout.shape, value.dtype, value.device
+
+
+def told(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> str:
+    """What two runs saved, op by op."""
+    lines = ["", "Saved in forward / in recomputation:"]
+    for i, (a, b) in enumerate(zip_longest(first, second, fillvalue=("-", "-"))):
+        mark = "" if a == b else "   <- differs"
+        lines.append(f"{i:4} {'.'.join(a):<30} {'.'.join(b)}{mark}")
+    return "\n".join(lines)
 
 
 def described(facts: tuple) -> str:
@@ -201,15 +234,19 @@ def checkpoint(
 
     It must save the same tensors again; what it draws from the random generators is repeated
     (`preserve_rng_state`). `early_stop` ends the second run with the last tensor that is needed.
-    `context_fn` gives two contexts, for the first run and the second. `use_reentrant` and `debug`
-    are accepted; there is one implementation.
+    `context_fn` gives two contexts, for the first run and those in backward. With `debug` the error
+    about a run that saves other tensors lists what both saved. There is one implementation, which
+    `use_reentrant=True` gets, too.
     """
-    del use_reentrant, debug
-    options = Options(preserve_rng_state, context_fn, determinism_check, early_stop)
+    if use_reentrant and (context_fn is not None or debug):
+        raise ValueError(
+            "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+        )
+    options = Options(preserve_rng_state, context_fn, determinism_check, early_stop, debug)
     if not state.recording:
         return function(*args, **kwargs)
     frame = Frame(function, args, kwargs, options)
-    with options.contexts()[0], entered(Pair(frame.pack, unpack, frame.held)):
+    with frame.contexts[0], entered(Pair(frame.pack, unpack, frame.held)):
         return function(*args, **kwargs)
 
 
@@ -218,6 +255,22 @@ def unpack(held: Held) -> Any:
 
 
 _forced: bool | None = None
+_debugging: bool | None = None
+
+
+class set_checkpoint_debug_enabled:
+    """In the `with` block, checkpoints tell what both runs saved, or do not; None: as asked."""
+
+    def __init__(self, enabled: bool | None):
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        global _debugging
+        self.before, _debugging = _debugging, self.enabled
+
+    def __exit__(self, *exception: object) -> None:
+        global _debugging
+        _debugging = self.before
 
 
 class set_checkpoint_early_stop:

@@ -79,7 +79,7 @@ class running_hook:
     __slots__ = ("before", "op", "slot", "what")
 
     def __init__(self, what: str, op: str, slot: str):
-        self.what, self.op, self.slot = what, op, slot
+        self.what, self.op, self.slot = what, op.strip("_"), slot
 
     def __enter__(self) -> None:
         self.before = state.recording, state.in_hook, state.slot

@@ -24,6 +24,7 @@ class State(threading.local):
     refusal: Any = None  # why saved-tensor hooks may not be entered
     in_hook = False  # a pack or unpack function runs: hooks are inert
     slot: Any = None  # what that function is for: (op, slot)
+    keeper: Any = None  # of a selective checkpoint: what ops pass
     running: Any = None  # the node whose backward runs, in anomaly mode
     task: Any = None  # the run of the engine that is under way
     mutating = False  # in allow_mutation_on_saved_tensors

@@ -130,7 +130,7 @@ def slots_of(node: Node) -> Iterator[tuple[str, str, Any]]:
     """(op, slot, what is kept there) of every tensor that the node saves."""
     recipe = getattr(node, "recipe", None)
     kept = getattr(node, "kept", None) if recipe is not None else getattr(node, "_slots", None)
-    op = node.name() if recipe is None else recipe.op.name
+    op = node.name() if recipe is None else recipe.op.name.strip("_")
     for i, slot in enumerate(kept or ()):
         name = node.name_at(i)  # type: ignore[attr-defined]
         for j, each in enumerate(slot if type(slot) is list else (slot,)):

@@ -66,7 +66,7 @@ class Packed:
         with running_hook("pack", op, slot):
             packed = self.packed = pair.pack(tensor)
             if pair.check == "values":
-                self.try_out(pair, tensor, f"{op}'s saved '{slot}'")
+                self.try_out(pair, tensor, f"{op.strip('_')}'s saved '{slot}'")
         if storage.version != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as"

@@ -1,0 +1,358 @@
+"""Verified hooks: 17 wrong pairs are found where they pack, 20 right ones are left in peace."""
+
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+from recorder import T, close, graph, same
+
+import wgtorch as torch
+
+hooks = graph.saved_tensors_hooks
+
+
+def data(device):
+    rng = np.random.default_rng(0)
+    x = T(rng.standard_normal((6, 6)).tolist(), device, grad=True)
+    return (x / 2).exp() * x
+
+
+def used(pair, device):
+    """A graph with float results and inputs, a mask and an index, saved under a pair."""
+    x = data(device)
+    with pair:
+        y = x.exp() + x.sin() + x.masked_fill(x > 1, 0.5) * x
+        z = x.index_select(0, torch.tensor([5, 1], device=device))
+    return y.sum() + z.sum()
+
+
+class Wrong:
+    """Each method is a pair of functions with one fault."""
+
+    @staticmethod
+    def scaled(kept):
+        return lambda t: t.detach() * 2 if t.is_floating_point() else t, same
+
+    @staticmethod
+    def broadcastable_shape(kept):
+        return lambda t: t.detach().unsqueeze(0), same
+
+    @staticmethod
+    def flattened(kept):
+        return lambda t: t.detach().reshape(-1), same
+
+    @staticmethod
+    def transposed(kept):
+        return lambda t: t.detach().clone().t() if t.ndim == 2 else t, same
+
+    @staticmethod
+    def tail_lost(kept):
+        def pack(t):
+            flat = t.detach().clone().reshape(-1)
+            flat[-1] = 0
+            return flat.reshape(t.shape)
+
+        return pack, same
+
+    @staticmethod
+    def undeclared_half(kept):
+        return lambda t: t.half() if t.is_floating_point() else t, lambda t: t
+
+    @staticmethod
+    def undeclared_rounding(kept):
+        return lambda t: (t.detach() * 16).round() / 16 if t.is_floating_point() else t, same
+
+    @staticmethod
+    def sign_lost(kept):
+        return lambda t: t.abs() if t.is_floating_point() else t, same
+
+    @staticmethod
+    def range_lost(kept):
+        return lambda t: t.clamp(-1, 1) if t.is_floating_point() else t, same
+
+    @staticmethod
+    def not_a_tensor(kept):
+        return lambda t: t.detach().cpu().numpy(), same
+
+    @staticmethod
+    def noisy(kept):
+        def pack(t):
+            return t + 1e-3 * torch.rand_like(t) if t.is_floating_point() else t
+
+        return pack, same, {"atol": 2e-3}
+
+    @staticmethod
+    def one_cell_for_all(kept):
+        def pack(t):
+            kept["last"] = t.detach().clone()
+
+        return pack, lambda _: kept["last"]
+
+    @staticmethod
+    def buffer_used_again(kept):
+        def pack(t):
+            key = (tuple(t.shape), t.dtype)
+            if key not in kept:
+                kept[key] = torch.empty_like(t)
+            kept[key].copy_(t)
+            return kept[key]
+
+        return pack, same
+
+    @staticmethod
+    def works_once(kept):
+        def pack(t):
+            kept[len(kept)] = t.detach().clone()
+            return len(kept) - 1
+
+        return pack, lambda key: kept.pop(key)
+
+    @staticmethod
+    def unpack_writes(kept):
+        def unpack(t):
+            return t.mul_(2) if t.is_floating_point() else t
+
+        return lambda t: t / 2 if t.is_floating_point() else t, unpack
+
+    @staticmethod
+    def table_that_grows(kept):
+        def pack(t):
+            kept[len(kept)] = t
+            return len(kept) - 1
+
+        return pack, lambda key: kept[key]
+
+    @staticmethod
+    def tolerance_too_small(kept):
+        def pack(t):
+            return (t.detach() * 4).round() / 4 if t.is_floating_point() else t
+
+        return pack, same, {"atol": 0.05}
+
+
+FAULTS = sorted(name for name in vars(Wrong) if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_pair_is_found_where_it_packs(device, fault):
+    pack, unpack, *more = getattr(Wrong, fault)({})
+    with pytest.raises((RuntimeError, TypeError, KeyError)) as found:
+        used(hooks(pack, unpack, check="values", **(more[0] if more else {})), device)
+    said = "".join(traceback.format_exception_only(found.value))
+    assert "'s saved '" in said
+    assert isinstance(found.value, graph.HookCheckError) or "shape" in said or "Tensor" in said
+
+
+def test_a_tensor_left_on_another_device_is_found(webgpu):
+    with pytest.raises(RuntimeError, match=r"tensor on cpu for exp's saved 'result' of shape"):
+        used(hooks(lambda t: t.cpu(), same, check="values"), webgpu)
+
+
+def test_an_index_that_wraps_is_found(device):
+    x = T(np.ones((300, 2)), device, grad=True)
+    index = torch.tensor([299, 1], device=device)
+    pair = hooks(lambda t: t.to(torch.uint8), lambda t: t.to(torch.int64), check="values")
+    with (
+        pytest.raises(graph.HookCheckError, match=r"element \[0\] came back as 43 instead of 299"),
+        pair,
+    ):
+        x.index_select(0, index)
+
+
+def test_a_constant_tensor_divided_by_its_range_is_found(device):
+    """The trap in the example of torch.js: 0 / 0 where a tensor has no range."""
+
+    def pack(t):
+        low, high = t.min(), t.max()
+        scale = (high - low) / 255
+        return ((t - low) / scale).round(), low, scale
+
+    x = T([2.0, 2.0, 2.0], device, grad=True)
+    pair = hooks(pack, lambda p: p[0] * p[2] + p[1], check="values", atol=0.01)
+    with pytest.raises(graph.HookCheckError, match="came back as nan instead of 2.0"), pair:
+        x.sin()
+
+
+def test_the_message_names_op_slot_shape_and_worst_element(device):
+    x = T([[1.0, 2.0], [3.0, 4.0]], device, grad=True)
+
+    def pack(t):
+        t = t.detach().clone()
+        t[0, 1] += 0.25
+        t[1, 0] -= 0.5
+        return t
+
+    with pytest.raises(graph.HookCheckError) as found, hooks(pack, same, check="values"):
+        x.sin()
+    assert str(found.value) == (
+        f"unpack(pack(t)) is not t for sin's saved 'input' of shape [2, 2], torch.float32 on"
+        f" {x.device}: element [1, 0] came back as 2.5 instead of 3.0 (2 of 4 differ)"
+    )
+
+
+def to_disk(folder):
+    count = iter(range(10**6))
+
+    def pack(t):
+        path = folder / f"{next(count)}.npy"
+        np.save(path, t.detach().cpu().numpy())
+        return path, t.device
+
+    return pack, lambda packed: torch.from_numpy(np.load(packed[0])).to(packed[1])
+
+
+def bits(t):
+    return np.packbits(t.cpu().numpy()), tuple(t.shape), t.device
+
+
+def unbits(packed):
+    array = np.unpackbits(packed[0], count=int(np.prod(packed[1]))).astype(bool)
+    return torch.tensor(array.reshape(packed[1]), device=packed[2])
+
+
+def rows(t):
+    return [row.clone() for row in t.detach()]
+
+
+def floats(pack, unpack):
+    return (
+        lambda t: ("floats", pack(t)) if t.is_floating_point() else ("as it is", t),
+        lambda p: unpack(p[1]) if p[0] == "floats" else p[1],
+    )
+
+
+RIGHT = {
+    "identity": (same, same),
+    "in a tuple": (lambda t: (t,), lambda p: p[0]),
+    "detached": (lambda t: t.detach(), same),
+    "cloned": (lambda t: t.detach().clone(), same),
+    "to the cpu": (lambda t: (t.cpu(), t.device), lambda p: p[0].to(p[1])),
+    "numpy": (
+        lambda t: (np.array(t.detach().cpu().numpy()), t.device),
+        lambda p: torch.tensor(p[0], device=p[1]),
+    ),
+    "pickled": (
+        lambda t: (pickle.dumps(t.detach().cpu().numpy()), t.device),
+        lambda p: torch.tensor(pickle.loads(p[0]), device=p[1]),
+    ),
+    "a list": (
+        lambda t: (t.tolist(), t.dtype, t.device),
+        lambda p: torch.tensor(p[0], dtype=p[1], device=p[2]),
+    ),
+    "transposed and back": (
+        lambda t: t.mT if t.ndim == 2 else t,
+        lambda t: t.mT if t.ndim == 2 else t,
+    ),
+    "in rows": (rows, torch.stack),
+    "twice and half": floats(lambda t: t * 2, lambda t: t / 2),
+    "negated": floats(lambda t: -t, lambda t: -t),
+    "a dict": (lambda t: {"data": t.detach(), "shape": t.shape}, lambda p: p["data"]),
+    "flat": (lambda t: (t.detach().reshape(-1), t.shape), lambda p: p[0].reshape(p[1])),
+    "declared half": (*floats(lambda t: t.half(), lambda t: t.float()), {"rtol": 2.0**-11}),
+    "declared bfloat16": (*floats(lambda t: t.bfloat16(), lambda t: t.float()), {"rtol": 2.0**-8}),
+    "declared grid": (
+        *floats(lambda t: (t * 16).round(), lambda t: t / 16),
+        {"atol": 1 / 32, "rtol": 1e-6},
+    ),
+    "bound by its range": (
+        *floats(
+            lambda t: ((t / t.abs().max() * 127).round().to(torch.int8), t.abs().max()),
+            lambda p: p[0].float() / 127 * p[1],
+        ),
+        {"atol": lambda t: t.abs().max() / 253},
+    ),
+    "bits": (
+        lambda t: bits(t) if t.dtype is torch.bool else t,
+        lambda p: unbits(p) if type(p) is tuple else p,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*RIGHT, "on disk"])
+def test_a_right_pair_is_left_in_peace(device, name, tmp_path):
+    pack, unpack, *more = to_disk(tmp_path) if name == "on disk" else RIGHT[name]
+    pair = hooks(pack, unpack, check="values", **(more[0] if more else {}))
+    loss = used(pair, device)
+    loss.backward(retain_graph=True)
+    loss.backward()
+
+
+def test_there_are_enough_of_them():
+    assert len(FAULTS) + 3 >= 14 and len(RIGHT) + 1 == 20
+
+
+def test_nan_and_infinity_are_equal_to_themselves(device):
+    x = T([float("nan"), float("inf"), -float("inf"), 0.0], device, grad=True)
+    with hooks(lambda t: t.detach().clone(), same, check="values"):
+        x.sin()
+    zeros = hooks(lambda t: t.nan_to_num(0.0), same, check="values", atol=1e30)
+    with (
+        pytest.raises(graph.HookCheckError, match=r"element \[0\] came back as 0.0 instead"),
+        zeros,
+    ):
+        x.sin()
+
+
+def test_strict_refuses_another_dtype_at_backward(device):
+    x = T([1.0, 2.0], device, grad=True)
+    with hooks(lambda t: t.half(), same, check="strict"):
+        y = x.exp().sum()
+    with pytest.raises(RuntimeError, match=r"tensor of torch.float16 for ExpBackward0's saved"):
+        y.backward()
+
+
+def test_off_trusts_the_pair(device):
+    x = T([1.0, 2.0], device, grad=True)
+    with hooks(same, lambda t: t[:1], check="off"):
+        y = x.exp()
+    (g,) = torch.autograd.grad(y.sum(), x)
+    close(g, np.exp([1.0, 1.0]))
+    with hooks(same, lambda t: 3, check="off"):
+        y = x.exp()
+    with pytest.raises(TypeError, match="expected to be a Tensor but got result of type int"):
+        y.sum().backward()
+
+
+def test_checks_have_names():
+    with pytest.raises(
+        ValueError, match="check is one of off, metadata, strict, values; got 'all'"
+    ):
+        hooks(same, same, check="all")
+
+
+def test_notes_name_op_and_slot(device):
+    x = T([1.0, 2.0], device, grad=True)
+
+    def fails(_):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as found, hooks(fails, same):
+        x.pow(2.5)
+    assert found.value.__notes__ == ["in the pack hook for pow's saved 'input'"]
+    with hooks(same, fails):
+        y = x.exp().sum()
+    with pytest.raises(KeyError) as found:
+        y.backward()
+    assert found.value.__notes__ == ["in the unpack hook for exp's saved 'result'"]
+
+
+def test_notes_of_a_function(device):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, x * 2)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return ctx.saved_tensors[1] * grad
+
+    x = T([1.0], device, grad=True)
+    with hooks(same, lambda t: 1 / 0):
+        y = Twice.apply(x)
+    with pytest.raises(ZeroDivisionError) as found:
+        y.sum().backward()
+    assert found.value.__notes__ == [
+        "in the unpack hook for TwiceBackward's saved 'saved_tensors[0]'"
+    ]
