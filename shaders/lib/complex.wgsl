@@ -83,6 +83,16 @@ fn pow_c64(z: c64, w: c64) -> c64 {
 }
 fn sigmoid_c64(z: c64) -> c64 { return reciprocal_c64(c64(1.0, 0.0) + exp_c64(-z)); }
 
+fn silu_c64(z: c64) -> c64 { return mul_c64(z, sigmoid_c64(z)); }
+
+// x -> scale * x + shift
+struct Affine_c64 { scale: c64, shift: c64 }
+fn no_affine_c64() -> Affine_c64 { return Affine_c64(c64(1.0, 0.0), c64(0.0, 0.0)); }
+fn affine_c64(scale: c64, shift: c64) -> Affine_c64 { return Affine_c64(scale, shift); }
+fn after_c64(a: Affine_c64, b: Affine_c64) -> Affine_c64 {
+    return Affine_c64(mul_c64(b.scale, a.scale), mul_c64(b.scale, a.shift) + b.shift);
+}
+
 fn sinh_c64(z: c64) -> c64 {
     let real = sinh_f32(z.x) * cos_f32(z.y);
     return c64(real, select(cosh_f32(z.x) * sin_f32(z.y), z.y, magnitude(z.y) == 0u));
@@ -109,6 +119,10 @@ fn sin_c64(z: c64) -> c64 {
     return c64(w.y, -w.x);
 }
 fn cos_c64(z: c64) -> c64 { return cosh_c64(c64(-z.y, z.x)); }
+fn sinc_c64(z: c64) -> c64 {
+    let turn = z * 3.1415927;
+    return select(div_c64(sin_c64(turn), turn), c64(1.0, 0.0), !to_bool_c64(z));
+}
 fn tan_c64(z: c64) -> c64 {
     let w = tanh_c64(c64(-z.y, z.x));
     return c64(w.y, -w.x);

@@ -75,17 +75,17 @@ class PartsRegion(Region):
     def taken(self, grad: Any) -> Any:
         if self.of_complex:
             return super().taken(grad.view_as_real())
-        return super().taken(grad).contiguous().view_as_complex()
+        return paired(super().taken(grad))
 
     def cleared(self, grad: Any) -> Any:
         if not self.of_complex:
             return super().cleared(grad)
-        return super().cleared(grad.view_as_real()).contiguous().view_as_complex()
+        return paired(super().cleared(grad.view_as_real()))
 
     def spread(self, grad: Any) -> Any:
         if not self.of_complex:
             return super().spread(grad.view_as_real())
-        return super().spread(grad).contiguous().view_as_complex()
+        return paired(super().spread(grad))
 
 
 def between(base: Any, view: Any) -> Region:
@@ -94,6 +94,11 @@ def between(base: Any, view: Any) -> Region:
     if a.is_complex is b.is_complex:
         return Region(base.layout, view.layout)
     return PartsRegion(base.layout, view.layout, a.is_complex)
+
+
+def paired(parts: Any) -> Any:
+    """Parts, in memory of their own, as complex numbers."""
+    return parts.reshape((parts.layout.numel,)).clone().reshape(parts.layout.shape).view_as_complex()
 
 
 def parts_of(layout: Layout) -> Layout:

@@ -76,6 +76,7 @@ def slope_of_silu(grad, input):
     samples=unary(),
     refuses=floats_only("silu_cpu"),
     torch=F + "silu",
+    complex=True,
 )
 def silu(input):
     "input * sigmoid(input), also called swish"

@@ -148,7 +148,7 @@ def whole_for_integers(door):
             return input + value * tensor1 * tensor2
         if type(value) is float and max(map(category, (input, tensor1, tensor2))) < 2:
             value = int(value)
-        return door(input, tensor1, tensor2, value)
+        return door(input, tensor1, tensor2, value=value)
 
     return call
 

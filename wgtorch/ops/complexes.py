@@ -54,7 +54,7 @@ def parts_layout(layout: Layout) -> Layout:
     ViewOp,
     layout=parts_layout,
     dtype=DType.to_real,
-    vjp={"input": lambda grad: grad.contiguous().view_as_complex()},
+    vjp={"input": lambda grad: paired(grad)},
     samples=lambda rng: [((complexes(rng, 3, 5),), {})],
     gate=check_complex,
 )
@@ -80,6 +80,22 @@ def check_pairs(door):
 
 
 def check_strides(layout: Layout) -> None:
+    wrong = why_no_pairs(layout)
+    if wrong:
+        raise RuntimeError(wrong)
+
+
+def paired(parts: Any) -> Any:
+    """Parts as complex numbers, copied where their memory cannot be seen so."""
+    if why_no_pairs(parts.layout):
+        parts = parts.contiguous().reshape(parts.layout.shape)  # strides of size 1 made even
+    if why_no_pairs(parts.layout):
+        parts = parts.clone()
+    return parts.view_as_complex()
+
+
+def why_no_pairs(layout: Layout) -> str:
+    """PyTorch's complaint of memory that holds no pairs; "" if it does."""
     wrong = ""
     if not layout.shape:
         wrong = "Input tensor must have one or more dimensions"
@@ -91,8 +107,7 @@ def check_strides(layout: Layout) -> None:
         wrong = "Tensor must have a stride divisible by 2 for all but last dimension"
     elif layout.offset % 2:
         wrong = "Tensor must have a storage_offset divisible by 2"
-    if wrong:
-        raise RuntimeError(wrong)
+    return wrong
 
 
 def pairs_layout(layout: Layout) -> Layout:
@@ -322,6 +337,6 @@ def by_real_parts(door):
     def call(input, *args, **given):
         if not input.dtype.is_complex:
             return door(input, *args, **given)
-        return door(input.view_as_real(), *args, **given).view_as_complex()
+        return paired(door(input.view_as_real(), *args, **given))
 
     return call

@@ -260,9 +260,26 @@ def readable(door):
     return call
 
 
+def with_parts(door):
+    """Of complex numbers: four real ones, of each part with each."""
+    of_reals = readable(door)
+
+    def call(input, weight, bias, *rest, **given):
+        pair = (input, weight)
+        if not all(isinstance(t, View) and t.dtype.is_complex for t in pair):
+            return of_reals(input, weight, bias, *rest, **given)
+        (a, b), (c, d) = [(t.real.contiguous(), t.imag.contiguous()) for t in pair]
+        first, second = (None, None) if bias is None else (bias.real, bias.imag)
+        real = of_reals(a, c, first, *rest, **given) - of_reals(b, d, None, *rest, **given)
+        imag = of_reals(a, d, second, *rest, **given) + of_reals(b, c, None, *rest, **given)
+        return real._complex_of(imag)
+
+    return call
+
+
 @declare(
     Structured,
-    gate=readable,
+    gate=with_parts,
     shape=result_shape,
     dtype=result_dtype,
     promotes=False,

@@ -141,7 +141,7 @@ def only_floats(door):
             )
         if type(value) is complex:
             return input + value * tensor1 / tensor2
-        return door(input, tensor1, tensor2, value)
+        return door(input, tensor1, tensor2, value=value)
 
     return call
 

@@ -7,7 +7,7 @@ from math import log as ln
 
 import numpy as np
 
-from wgtorch.dtype import float64
+from wgtorch.dtype import complex128, float64
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import category, floats_only, unsupported
 from wgtorch.ops.samples import binary, distant, inside, normal, positive, unary
@@ -56,7 +56,7 @@ def shorter_ways(door):
 )
 def pow_(input, exponent):
     "input to the power exponent"
-    if input.dtype.kind == "f":
+    if input.dtype.kind in "fc":
         return np.power(input, exponent)
     raised = np.power(input, np.maximum(exponent, 0))
     odd = np.where(exponent & 1, input, input * input)
@@ -85,9 +85,11 @@ def power_of_exponent(grad, input, exponent, result):
 
 @composite(samples=binary(positive, normal), inplace=True)
 def float_power(input, exponent):
-    "input to the power exponent, in float64"
-    input = input.to(float64) if isinstance(input, View) else float(input)
-    return input ** (exponent.to(float64) if isinstance(exponent, View) else float(exponent))
+    "input to the power exponent, in float64 or complex128"
+    of_complex = any(category(x) == 3 for x in (input, exponent))
+    wide, kind = (complex128, complex) if of_complex else (float64, float)
+    input = input.to(wide) if isinstance(input, View) else kind(input)
+    return input ** (exponent.to(wide) if isinstance(exponent, View) else kind(exponent))
 
 
 @elementwise(
@@ -204,6 +206,19 @@ def log1p(input):
     return np.log1p(input)
 
 
+def from_the_larger(door):
+    """Of complex numbers: the one with the larger real part, and what the other adds to it."""
+
+    def call(input, other):
+        if max(category(input), category(other)) < 3:
+            return door(input, other)
+        below = input.real < other.real
+        more, less = other.where(below, input), input.where(below, other)
+        return more + (less - more).exp().log1p()
+
+    return call
+
+
 @elementwise(
     "logaddexp(input, other)",
     vjp={
@@ -211,6 +226,7 @@ def log1p(input):
         "other": lambda grad, input, other: grad * (other - input).sigmoid(),
     },
     samples=binary(),
+    gate=from_the_larger,
     refuses=floats_only("logaddexp_cpu"),
     inplace=False,
 )

@@ -204,6 +204,11 @@ def _logsumexp(input, dim: object, keepdim: bool = False):
 @composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 1})])
 def logsumexp(input, dim: object, keepdim: bool = False):
     "log(sum(exp(input))) over dim, without overflow. Integers become floats."
+    if input.dtype.is_complex:
+        peak = input.real.detach().amax(dim, True)
+        peak = peak.masked_fill(peak.isinf(), 0)
+        total = ((input - peak).exp().sum(dim, True)).log() + peak
+        return total if keepdim else total.squeeze(dim)
     if not input.is_floating_point():
         input = input / 1
     return input._logsumexp(dim, keepdim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.arguments import as_element, floats_only, unsupported
+from wgtorch.ops.arguments import as_element, category, floats_only, unsupported
 from wgtorch.ops.samples import apart, normal, options, unary
 
 F = "nn.functional."
@@ -268,6 +268,13 @@ def tanhshrink(input):
     return input - input.tanh()
 
 
+def softsign_of_complex(door):
+    def call(input):
+        return input / (1 + input.abs()) if category(input) == 3 else door(input)
+
+    return call
+
+
 @elementwise(
     "div(input, 1 + abs(input))",
     vjp={"input": lambda grad, input: grad / (1 + input.abs()).square()},
@@ -275,6 +282,7 @@ def tanhshrink(input):
     refuses=unsupported("abs_cpu", "bool"),
     result="float",
     torch=F + "softsign",
+    gate=softsign_of_complex,
     inplace=False,
 )
 def softsign(input):

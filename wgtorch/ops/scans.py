@@ -49,7 +49,9 @@ def accumulated(ufunc: Any, input: np.ndarray, dim: int, reverse: bool = False):
 
 def wide(kind: np.dtype) -> np.dtype:
     """What is accumulated in."""
-    return np.dtype(np.int64 if kind.kind in "biu" else np.complex128 if kind.kind == "c" else float)
+    return np.dtype(
+        np.int64 if kind.kind in "biu" else np.complex128 if kind.kind == "c" else float
+    )
 
 
 def kept(kind: np.dtype) -> np.dtype:
@@ -118,6 +120,7 @@ def of_shift(grad, scale, dim, reverse):
     samples=lambda rng: [
         ((normal(rng, *x.shape), x), attrs) for (x,), attrs in both_ways(normal)(rng) if x.size < 99
     ],
+    complex=True,
 )
 def _recurrence(scale, shift, dim: int, reverse: bool = False):
     "h, each scale times the h before it plus shift; the first is shift."
@@ -261,6 +264,9 @@ def _logcumsumexp(input, dim: int, reverse: bool = False):
 @composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 1})])
 def logcumsumexp(input, dim: int):
     "log of the sum of exponentials up to each along dim, without overflow."
+    if input.dtype.is_complex:
+        peak = input.real.detach().amax(dim, True)
+        return (input - peak).exp().cumsum(dim).log() + peak
     if not input.is_floating_point():
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.short}'"

@@ -64,7 +64,7 @@ def cov(input, *, correction: int = 1, fweights: Any = None, aweights: Any = Non
     if aweights is not None:
         more = checked_weights("aweights", aweights, count, "floating point")
         weights = more if weights is None else weights * more
-    if not rows.is_floating_point():
+    if rows.dtype.category < 2:
         rows = rows.to(float32)
     if weights is None:
         total: Any = count
@@ -81,7 +81,7 @@ def cov(input, *, correction: int = 1, fweights: Any = None, aweights: Any = Non
     else:
         freedom = total - correction * (weights * aweights).sum() / total
     freedom = freedom.clamp(min=0) if isinstance(freedom, View) else max(0, freedom)
-    products = weighted.mm(centred.t())
+    products = weighted.mm(centred.t().conj())
     freedom = freedom if isinstance(freedom, View) else products.new_full((), float(freedom))
     result = products / freedom
     return result if input.ndim == 2 and input.shape[0] != 1 else result.squeeze()
@@ -94,8 +94,11 @@ def corrcoef(input):
     covariance = input.cov()
     if not covariance.ndim:
         return covariance / covariance
-    deviation = covariance.diagonal().sqrt()
+    variances = covariance.diagonal()
+    deviation = (variances.real if variances.dtype.is_complex else variances).sqrt()
     scaled = covariance / deviation.unsqueeze(1) / deviation.unsqueeze(0)
+    if scaled.dtype.is_complex:
+        return scaled.real.clamp(-1, 1)._complex_of(scaled.imag.clamp(-1, 1))
     return scaled.clamp(-1, 1)
 
 

@@ -126,9 +126,12 @@ def slope_of_sinc(grad, input):
     return grad * slope.masked_fill(turn * input == 0, 0)
 
 
-@angle("sinc(input)", slope_of_sinc, distant, complex=False)
+@angle("sinc(input)", slope_of_sinc, distant)
 def sinc(input):
     "sin(pi * input) / (pi * input); 1 at 0"
+    if input.dtype.kind == "c":
+        turn = np.where(input == 0, 1, input * pi)
+        return np.where(input == 0, np.ones_like(input), np.sin(turn) / turn)
     turn = np.fmod(input, 2)
     sine = np.where(turn == np.trunc(turn), turn * 0, np.sin(turn * pi))
     return np.where(input == 0, np.ones_like(input), sine / (input * pi))

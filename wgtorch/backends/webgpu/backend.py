@@ -21,7 +21,7 @@ from wgtorch.backends.webgpu.transfer import Dock, Fetch
 from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
-from wgtorch.dtype import DType, float64
+from wgtorch.dtype import DType, complex128, float64
 from wgtorch.layout import Layout
 from wgtorch.op import REGISTRY
 from wgtorch.settled import TypedOp
@@ -83,7 +83,8 @@ class WebGPU:
         return to.upload(self.download(whole), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        if typed.compute is float64:
+        compute = typed.compute
+        if compute is float64 or compute is complex128:
             self.check_double(typed)
         operands, size = [], 1
         for arg in args:
@@ -344,7 +345,7 @@ class WebGPU:
             raise RuntimeError(f"{numel} elements: a webgpu tensor has less than 2**32")
 
     def check_double(self, typed: TypedOp) -> None:
-        self.check(float64, 0)
+        self.check(typed.compute, 0)
         if not is_known(typed.op.expression(float64), float64):
             raise TypeError(
                 f"{typed.op.name}(): {self.device} cannot compute it in float64; use .float(), or"

@@ -64,6 +64,8 @@ def _say(node: ast.expr, suffix: str) -> str:
     match node:
         case ast.Name(id=name):
             return name
+        case ast.Attribute(value=whole, attr=part):
+            return f"{_say(whole, suffix)}.{part}"
         case ast.Constant(value=value):
             return constant(int(value)) if suffix == "i64e" else f"c64({float(value)}, 0.0)"
         case ast.BinOp(left=left, op=op, right=right):
