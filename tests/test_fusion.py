@@ -8,6 +8,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu import backend as webgpu_backend
 from wgtorch.op import REGISTRY
 
 UNARY = ["neg", "exp", "sin", "tanh", "relu", "sigmoid"]
@@ -140,6 +141,36 @@ def test_numbers_promote(number, want):
 def test_numbers_beyond_float32_become_infinite():
     x = torch.tensor(np.float32([1]), device="webgpu")
     assert (x * 1e39).cpu().numpy()[0] == np.inf
+
+
+@pytest.mark.parametrize("count", [300, 600])
+def test_a_kernel_may_read_many_numbers(count, monkeypatch):
+    """More than fit one slot of the ring; some dispatches on, more than are left of it."""
+    monkeypatch.setattr(webgpu_backend, "MAX_FUSED", 1 << 16)
+    x = torch.tensor(np.zeros(4, np.float32), device="webgpu")
+    home = backend(x.device)
+    for start in range(0, 70, 10):
+        y = x
+        for number in range(start, start + count):
+            y = y + number
+        home.fill(y.value)
+        assert y.tolist() == [sum(range(start, start + count))] * 4
+        kept = [home.fill((x + n).value) for n in range(5)]
+        assert len(kept) == 5
+
+
+def test_no_kernel_reads_more_numbers_than_an_adapter_lets_it(monkeypatch):
+    monkeypatch.setattr(webgpu_backend, "MAX_FUSED", 1 << 16)
+    monkeypatch.setattr(webgpu_backend, "MOST_NUMBERS", 400)
+    x = torch.tensor(np.zeros(4, np.float32), device="webgpu")
+    for number in range(310):
+        x = x + number
+    home = backend(x.device)
+    home.queue.flush()
+    before = home.queue.waiting
+    home.fill(x.value)
+    assert home.queue.waiting - before >= 4
+    assert x.tolist() == [sum(range(310))] * 4
 
 
 def test_arguments_are_named_or_refused():

@@ -14,6 +14,7 @@ from wgtorch.backends.webgpu.fusion import PUT_OFF, Deferred, Load, Program, Pro
 from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
+from wgtorch.backends.webgpu.queue import MOST_NUMBERS
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.takeover import LEAST, takeovers
@@ -118,14 +119,13 @@ class WebGPU:
         if MAX_FUSED == 1:
             self.fill(value)
             return
-        size = 1
-        for place, arg in enumerate(promise.args):
+        size, args = 1, list(promise.args)
+        for place, arg in enumerate(args):
             if type(arg) is Promise and arg.size % PUT_OFF >= MAX_FUSED:
-                # not when it was made: what it was made of may be gone by now
-                promise.args[place] = self.load(arg)
+                args[place] = self.load(arg)  # only now: what it was made of may be gone
             elif type(arg) is Promise or type(arg) is Deferred:
                 size += arg.size
-        promise.size = size
+        promise.args, promise.size = args, size
         if size >= PUT_OFF:
             self.deferrals.youngest = promise.target
 
@@ -324,8 +324,11 @@ class WebGPU:
         return program, pairs, kernel
 
     def fitting(self, program: Program, spare: int = 0) -> Program:
-        """The program, some of its steps run ahead if it binds more than the adapter can."""
-        while len(program.loads) + len(program.stores) + spare >= self.gpu.most_buffers:
+        """The program, some of its steps run ahead if a kernel cannot bind or read as much."""
+        while (
+            len(program.loads) + len(program.stores) + spare >= self.gpu.most_buffers
+            or 4 * len(program.numbers) > MOST_NUMBERS
+        ):
             self.load(program.steps[len(program.steps) // 2 - (len(program.steps) > 1)])
             program = Program(program.root)
         return program

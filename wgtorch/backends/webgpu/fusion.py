@@ -66,7 +66,7 @@ class Promise:
     def __init__(
         self,
         typed: TypedOp,
-        args: tuple[Promise | Load | float, ...],
+        args: Sequence[Promise | Load | Deferred | float],
         attrs: dict[str, float],
         layout: Layout,
         target: Callable[[], Value | None] = lambda: None,

@@ -18,6 +18,7 @@ from wgtorch.config import trace
 BINDING = re.compile(r"@group\(0\) @binding\(\d+\) var<storage, (read|read_write)>")
 FIELDS = re.compile(r"^struct Launch \{ (.+) \}$", re.M)
 FORMAT = {"u32": "I", "i32": "i", "f32": "f", "i64": "q", "f64": "d", "": ""}  # for struct.pack
+SLOT = 1024  # bytes of the ring of numbers: dispatches take so many, or several times as many
 TYPES = {"read": "read-only-storage", "read_write": "storage"}
 
 
@@ -34,9 +35,9 @@ class BindLayout:
 
     __slots__ = ("groups", "handle", "keep", "pipeline_layout", "ring", "size")
 
-    def __init__(self, handle, pipeline_layout, size: int, ring: bool):
+    def __init__(self, handle, pipeline_layout, size: int, ring: int):
         self.handle, self.pipeline_layout, self.size = handle, pipeline_layout, size
-        self.ring = ring  # whether the last binding is the ring of numbers
+        self.ring = ring  # bytes of the last binding, if that is the ring of numbers
         self.groups: dict[tuple, Any] = {}  # by blocks
         self.keep: Any = None  # native.py's prepared descriptor
 
@@ -98,11 +99,11 @@ class Pipelines:
         format = "<" + "".join(FORMAT[kind] for kind in kinds)
         access = tuple(BINDING.findall(source))
         room = 4 * len(kinds) <= self.immediate_bytes
-        immediate, ring = bool(kinds) and room, bool(kinds) and not room
+        ring = 0 if room else -(-4 * len(kinds) // SLOT) * SLOT
         if ring:
             uniform = LAUNCH.replace("immediate", "uniform")
             source = source.replace(LAUNCH, f"@group(0) @binding({len(access)}) {uniform}")
-        layout = self.layout(access, self.immediate_bytes if immediate else 0, ring)
+        layout = self.layout(access, self.immediate_bytes if kinds and room else 0, ring)
         handle = self.device.create_compute_pipeline(
             label=name,
             layout=layout.pipeline_layout,
@@ -110,7 +111,7 @@ class Pipelines:
         )
         return Kernel(name, handle, layout, format)
 
-    def _layout(self, access: tuple[str, ...], immediate: int, ring: bool) -> BindLayout:
+    def _layout(self, access: tuple[str, ...], immediate: int, ring: int) -> BindLayout:
         buffers: list[dict[str, Any]] = [{"type": TYPES[a]} for a in access]
         if ring:
             buffers.append({"type": "uniform", "has_dynamic_offset": True})
