@@ -115,6 +115,11 @@ class Op:
         pairs = ((n, self.parameters[n].default) for n in self.inputs)
         return {n: default for n, default in pairs if default is not inspect.Parameter.empty}
 
+    @cached_property
+    def begins_with_inputs(self) -> bool:
+        first = list(self.parameters.values())[: len(self.inputs)]
+        return all(p.name in self.inputs and p.kind is not p.KEYWORD_ONLY for p in first)
+
     def invoke(self, arrays: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The reference, on what numpy has."""
         return self.reference(**dict(zip(self.inputs, arrays, strict=True)), **attrs)

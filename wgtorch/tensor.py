@@ -181,8 +181,10 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
                 f"fill_ only supports 0-dimension value tensor but got tensor with"
                 f" {len(value.layout.shape)} dimensions."
             )
-        source = value if isinstance(value, View) else self.new_full((), value)
-        return write(self, source, "fill_")
+        if isinstance(value, View):
+            return write(self, value, "fill_")
+        source = full(self.layout.shape, value, self.dtype, self.device)
+        return write(self, source, "fill_", True)
 
     def zero_(self) -> Tensor:
         return self.fill_(0)

@@ -6,7 +6,6 @@ Half types are computed in float32 and rounded after each op, as PyTorch does.
 from __future__ import annotations
 
 import sys
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.op import Table
 from wgtorch.storage import Lens, Storage, Value, View, gift
 
-QUIET = partial(np.errstate, all="ignore")  # infinities and NaNs are results like any other
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
 
 
@@ -43,28 +41,23 @@ class CPU:
         return there or to.upload(self._elements(value), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        arrays = []
+        arrays, kinds, place = [], self.kinds[typed], 0
         token = hush(IGNORE)
         try:
-            for arg, kind in zip(args, self.kinds[typed], strict=False):
+            for arg in args:
+                kind = kinds[place]
                 if isinstance(arg, View):
                     value, layout = arg.storage.value, arg.layout
                     known = value.load
                     if known is not None and known[0] is layout:
                         array = known[1]
                     else:
-                        array = self.download(arg)
-                        value.load = (layout, array)
+                        array = self._looked_at(value, arg)
                     arrays.append(array if array.dtype is kind else converted(array, kind))
                 else:
                     arrays.append(number(arg, kind))
-            result = typed.op.reference(*arrays, **attrs)
-            fits = result.dtype is typed.dtype.np and result.shape == out.shape
-            if fits and out.shape and result.flags.c_contiguous and result is not arrays[0]:
-                value = Value(self.device, typed.dtype, out.numel, result.reshape(-1))
-                value.load = (out, result)
-                return value
-            return self._made(result, typed.dtype, out)
+                place += 1
+            return self._made(typed.op.reference(*arrays, **attrs), typed.dtype, out, arrays)
         finally:
             restore(token)
 
@@ -72,7 +65,7 @@ class CPU:
         return self._made(op.reference(seed, offset, out.numel).reshape(out.shape), op.dtype, out)
 
     def source(self, view):
-        return self.download(view)
+        return self._read(view)
 
     def reduction(self, fold, source):
         op, kind = fold.op, WIDE.get(fold.compute, fold.compute.np)
@@ -81,21 +74,42 @@ class CPU:
         try:
             results = op.reference(array, **fold.attrs)
             if not op.outputs:
-                return self._made(results, fold.dtypes[0], fold.out)
+                return self._made(results, fold.dtypes[0], fold.out, (array,))
             made = zip(results, fold.dtypes, strict=True)
-            return tuple([self._made(result, dtype, fold.out) for result, dtype in made])
+            return tuple([self._made(result, dtype, fold.out, (array,)) for result, dtype in made])
         finally:
             restore(token)
 
     def structured(self, call, args):
-        arrays = [self._array(a) for a in args]
+        ready = call.ready
+        if ready is None:
+            ready = call.ready = self._prepared(call)
+        reference, dtype, out = ready
+        arrays = []
+        for arg in args:
+            arrays.append(self._array(arg))
+        token = hush(IGNORE)
+        try:
+            if reference is None:
+                return self._several(call, args, arrays)
+            return (self._made(reference(*arrays, **call.attrs), dtype, out, arrays),)
+        finally:
+            restore(token)
+
+    def _prepared(self, call):
+        """(the reference, where it just takes the inputs and gives one result; of which dtype and
+        layout)."""
+        op = call.op
+        simple = op.begins_with_inputs and not op.outputs and not op.starts_as
+        return op.reference if simple else None, call.out_dtypes[0], call.outs[0]
+
+    def _several(self, call, args, arrays):
         if call.op.starts_as:
             return (self._started(call, args, arrays),)
-        with QUIET():
-            results = call.op.invoke(arrays, call.attrs)
-            results = results if call.op.outputs else (results,)
-            made = zip(results, call.out_dtypes, call.outs, strict=True)
-            return tuple([self._made(result, dtype, out) for result, dtype, out in made])
+        results = call.op.invoke(arrays, call.attrs)
+        results = results if call.op.outputs else (results,)
+        made = zip(results, call.out_dtypes, call.outs, strict=True)
+        return tuple([self._made(result, dtype, out, arrays) for result, dtype, out in made])
 
     def _started(self, call, args, arrays):
         """A result that begins as one of the inputs, in that input's own memory if it is given."""
@@ -107,8 +121,7 @@ class CPU:
             arrays[place] = view.storage.value.buffer.reshape(out.shape)
         else:
             arrays[place] = np.array(arrays[place], order="C")
-        with QUIET():
-            result = call.op.invoke(arrays, call.attrs)
+        result = call.op.invoke(arrays, call.attrs)
         if given:
             return Value(self.device, dtype, out.numel, view.storage.value.buffer)
         return self._made(result, dtype, out)
@@ -139,20 +152,48 @@ class CPU:
     def explain(self, view):
         return "the cpu computes at once; there is nothing to explain"
 
-    def _array(self, arg):
-        if arg is None:
-            return None
-        if isinstance(arg, tuple):
-            return tuple([self._array(a) for a in arg])
-        array = self.download(arg)
-        return array.astype(np.float32) if array.dtype in WIDE_NUMPY else array
+    def _read(self, view: View) -> np.ndarray:
+        """The elements of a view, in the memory where they are."""
+        value = view.storage.value
+        known = value.load
+        if known is not None and known[0] is view.layout:
+            return known[1]
+        return self._looked_at(value, view)
 
-    def _made(self, result, dtype, out):
+    def _looked_at(self, value: Value, view: View) -> np.ndarray:
+        """`_read`, of a value that was last read another way; it notes this one."""
+        array = self.download(view)
+        value.load = (view.layout, array)
+        return array
+
+    def _array(self, arg):
+        if isinstance(arg, View):
+            value = arg.storage.value
+            known = value.load
+            fits = known is not None and known[0] is arg.layout
+            array = known[1] if fits else self._looked_at(value, arg)
+            return array.astype(np.float32) if value.dtype in WIDE else array
+        return None if arg is None else tuple([self._array(a) for a in arg])
+
+    def _made(self, result, dtype, out, inputs=()):
+        """A Value of what a reference answered; in that memory if it is new and lies well."""
+        if result.dtype is dtype.np and result.shape == out.shape and result.base is None:
+            for given in inputs:
+                if result is given:
+                    break
+            else:
+                if result.flags.c_contiguous:
+                    value = Value(self.device, dtype, out.numel, result.ravel())
+                    if out.shape:
+                        value.load = (out, result)
+                    return value
         if result.shape != out.shape:
+            if not result.shape:
+                flat = np.empty(out.numel, dtype.np)
+                flat[...] = result
+                return Value(self.device, dtype, out.numel, flat)
             result = np.broadcast_to(result, out.shape)
-        flat = np.ascontiguousarray(result, dtype.np).reshape(-1)
-        if flat.base is not None and not (flat.base is result and result.flags.owndata):
-            flat = flat.copy()  # a reference may answer with a view of its input
+        flat = np.array(result, dtype.np, order="C").reshape(-1)
         return Value(self.device, dtype, flat.size, flat)
 
     def _detach(self, storage: Storage) -> None:
@@ -175,9 +216,6 @@ class CPU:
         flat = value.promise.array().view(value.dtype.np)[: value.numel]
         value.buffer, value.promise = flat, None
         return flat
-
-
-WIDE_NUMPY = frozenset((float16.np, bfloat16.np))
 
 
 def _references_of_a_value_held_once() -> int:
@@ -235,9 +273,11 @@ def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:
 
 def number(value: float, kind: np.dtype):
     """A Python number as an operand; integers wrap as they do on a GPU."""
+    if type(value) is float or type(value) is complex:
+        return kind.type(value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 64:
         raise OverflowError(f"{value} is too big for any integer dtype")
-    if kind.kind in "iu" and not isinstance(value, float):
+    if kind.kind in "iu":
         bits = int(value) & ((1 << 8 * kind.itemsize) - 1)
         return np.array(bits, f"u{kind.itemsize}").view(kind)[()]
     return kind.type(value)

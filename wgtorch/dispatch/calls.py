@@ -24,9 +24,13 @@ def structured(op: Structured, tensor: type[Tensor]):
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
 
     def call(*args, **given):
-        flat = [*args, *given.values()]
-        key, device, wants = facts_of(flat, several)
-        key = (*key, *given) if given else tuple(key)
+        flat = (*args, *given.values()) if given else args
+        if several:
+            flat = tuple([tuple(a) if type(a) is list else a for a in flat])
+        key, device, wants = facts_of(flat)
+        if given:
+            key += given
+        key = tuple(key)
         try:
             made, picks = known[key]
         except (KeyError, TypeError):  # what is not hashable will be refused
@@ -34,9 +38,7 @@ def structured(op: Structured, tensor: type[Tensor]):
             if type(made) is not Call:
                 return call(**dict(zip(op.inputs, inputs, strict=True)), **made)
         else:
-            if picks is not None:
-                flat = [flat[i] if i is not None else None for i in picks]
-            inputs = tuple(flat)
+            inputs = flat if picks is None else tuple([i if i is None else flat[i] for i in picks])
         values = device.backend.structured(made, inputs)
         if op.outputs:
             pairs = zip(values, made.outs, strict=True)
@@ -62,7 +64,7 @@ class Calls:
         self.marks = tuple(op.markers.values())
         when_default_changes.append(self.known.clear)
 
-    def first(self, given: list, names: tuple[str, ...], key: tuple) -> tuple[Any, tuple]:
+    def first(self, given: tuple, names: tuple[str, ...], key: tuple) -> tuple[Any, tuple]:
         """What is settled for a call not met before, and its inputs; for one whose inputs must be
         promoted first its attributes, and what these become."""
         args, attrs = bind_by(self.bind, given, names)
@@ -98,11 +100,11 @@ def bind_by(bind: Callable, values: Sequence[Any], names: tuple[str, ...]) -> tu
     return bind(tuple(values[:count]), dict(zip(names, values[count:], strict=True)))
 
 
-def facts_of(args: Any, several: bool = False) -> tuple[list, Any, Any]:
+def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
     """(what a call depends on, the device, whether somebody may want a gradient)."""
     key: list[Any] = []
     device, wants = None, 0
-    for i, a in enumerate(args):
+    for a in args:
         if isinstance(a, View):
             storage = a.storage
             value = storage.value
@@ -110,8 +112,6 @@ def facts_of(args: Any, several: bool = False) -> tuple[list, Any, Any]:
             key += (a.layout, value.dtype, device)
             wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
         elif type(a) is tuple or type(a) is list:
-            if several and type(a) is list:
-                args[i] = tuple(a)
             more, inner, wanted = facts_of(a)
             key += (tuple, len(a), *more)
             device, wants = inner or device, wants or wanted

@@ -206,15 +206,14 @@ def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[s
     names, defaults = tuple(op.attrs), tuple(op.attrs.values())
     straight = tuple(op.parameters)[:count] == op.inputs and not op.defaults
     preset = {} if MISSING in defaults else dict(op.attrs)
-    places = sum(p.kind is not p.KEYWORD_ONLY for p in op.parameters.values())
-    least = count if len(preset) == len(names) else count + sum(d is MISSING for d in defaults)
+    least = count + sum(d is MISSING for d in defaults)
 
     def quick(args, given):
         if straight and len(args) == count == least:
             attrs = {**preset, **given} if given else preset
             if len(attrs) == len(preset):
                 return args, attrs
-        if given or not straight or not least <= len(args) <= places:
+        if given or not straight or not least <= len(args) <= count + len(names):
             return bind(args, given)
         values = args[count:] + defaults[len(args) - count :]
         return args[:count], dict(zip(names, values, strict=True))

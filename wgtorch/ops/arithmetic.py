@@ -146,6 +146,8 @@ def whole_for_integers(door):
     def call(input, tensor1, tensor2, *, value=1):
         if type(value) is complex:
             return input + value * tensor1 * tensor2
+        if isinstance(input, View) and input.storage.value.dtype.category > 1:
+            return door(input, tensor1, tensor2, value=value)
         if type(value) is float and max(map(category, (input, tensor1, tensor2))) < 2:
             value = int(value)
         return door(input, tensor1, tensor2, value=value)

@@ -37,7 +37,7 @@ def ties(rng, *shape):
 )
 def amax(input, dim: object = (), keepdim: bool = False):
     "Largest value over dim; NaN wins; ties share the gradient evenly."
-    return np.max(input, axis=dim, keepdims=keepdim)
+    return np.maximum.reduce(input, dim, keepdims=keepdim)
 
 
 @declare(
@@ -50,7 +50,7 @@ def amax(input, dim: object = (), keepdim: bool = False):
 )
 def amin(input, dim: object = (), keepdim: bool = False):
     "Smallest value over dim; NaN wins; ties share the gradient evenly."
-    return np.min(input, axis=dim, keepdims=keepdim)
+    return np.minimum.reduce(input, dim, keepdims=keepdim)
 
 
 # Where they are
@@ -114,10 +114,15 @@ def scattered(grad, indices, input_shape, dim, keepdim):
 
 
 def taken(input: np.ndarray, dim: tuple[int, ...], keepdim: bool, find: Any):
-    places = placed(input, dim, True, find)
-    values = np.take_along_axis(input, places, dim[0]) if dim else input
-    shape = np.max(input, axis=dim, keepdims=keepdim).shape
-    return values.reshape(shape), places.reshape(shape)
+    if not dim:
+        return input.copy(), np.zeros((), np.int64)
+    places, axis = find(input, dim[0], keepdims=True), dim[0]
+    if axis == input.ndim - 1:
+        rows = input.reshape(-1, input.shape[axis])
+        values = rows[np.arange(len(rows)), places.ravel()].reshape(places.shape)
+    else:
+        values = np.take_along_axis(input, places, axis)
+    return (values, places) if keepdim else (values.squeeze(axis), places.squeeze(axis))
 
 
 @declare(

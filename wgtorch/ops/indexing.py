@@ -28,8 +28,8 @@ def rows(op: str, index: np.ndarray, size: int, dim: int, lowest: int = 0) -> np
     """The index counted from the front, or the complaint: what every reference here uses."""
     if not index.size:
         return index
-    least = index.min()
-    if least < lowest or index.max() >= size:
+    least = np.minimum.reduce(index, None)
+    if least < lowest or np.maximum.reduce(index, None) >= size:
         wrong = index[(index < lowest) | (index >= size)]
         text = beyond(op, dim, size).format(index=int(wrong[0]))
         raise OutOfRangeError(text.removeprefix("index(): ").removeprefix("index_put(): "))

@@ -50,8 +50,11 @@ def check_cat(shapes: list[tuple[int, ...]], dim: int) -> int:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {place}) cannot be concatenated"
             )
+    first = shapes[0]
+    if first and not is_nothing(first) and shapes.count(first) == len(shapes):
+        return wrap_dim(dim, len(first))
     counting = [shape for shape in shapes if not is_nothing(shape)]
-    first = counting[0] if counting else shapes[0]
+    first = counting[0] if counting else first
     dim = wrap_dim(dim, len(first))
     for place, shape in enumerate(shapes):
         if is_nothing(shape):

@@ -54,9 +54,10 @@ def by_parts(door):
     """
 
     def call(*args, **given):
-        left, right = operands = (*args, *given.values())
-        if not all(isinstance(t, View) and t.dtype.is_complex for t in operands):
-            return door(*args, **given)
+        for t in (*args, *given.values()):
+            if not isinstance(t, View) or t.storage.value.dtype.category != 3:
+                return door(*args, **given)
+        left, right = (*args, *given.values())
         if left.dtype is not right.dtype:
             return door(*args, **given)
         vector = right.ndim == 1

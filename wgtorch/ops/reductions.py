@@ -59,7 +59,7 @@ def count(shape, dim) -> int:
 )
 def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Sum over dim (all of them by default). Integers are added as int64."
-    return np.sum(input, axis=dim, keepdims=keepdim, dtype=input.dtype)
+    return np.add.reduce(input, dim, input.dtype, keepdims=keepdim)
 
 
 @declare(
@@ -82,7 +82,7 @@ def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = No
 )
 def mean(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Mean over dim (all of them by default)."
-    return np.sum(input, axis=dim, keepdims=keepdim) / np.float64(count(input.shape, dim))
+    return np.add.reduce(input, dim, keepdims=keepdim) / np.float64(count(input.shape, dim))
 
 
 @declare(

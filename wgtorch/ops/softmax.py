@@ -35,12 +35,16 @@ def same_shape(input: tuple[int, ...], *others: Any, dim: int, **attrs: Any) -> 
 
 def exponentials(input: np.ndarray, dim: int) -> np.ndarray:
     """Of the distances from the largest; 0-d counts as one row of one."""
+    return np.exp(input - peak(input, dim))
+
+
+def peak(input: np.ndarray, dim: int) -> np.ndarray:
     axis = dim if input.ndim else None
-    return np.exp(input - np.max(input, axis=axis, keepdims=True, initial=-np.inf))
+    return np.maximum.reduce(input, axis, keepdims=True, initial=-np.inf)
 
 
 def total(array: np.ndarray, dim: int) -> np.ndarray:
-    return np.sum(array, axis=dim if array.ndim else None, keepdims=True)
+    return np.add.reduce(array, dim if array.ndim else None, keepdims=True)
 
 
 def is_recorded(*tensors: Any) -> bool:
@@ -110,7 +114,7 @@ def _softmax(input, dim: int):
 )
 def _log_softmax(input, dim: int):
     "input - log(sum(exp(input))) along dim, of floats."
-    far = input - np.max(input, axis=dim if input.ndim else None, keepdims=True, initial=-np.inf)
+    far = input - peak(input, dim)
     return far - np.log(total(np.exp(far), dim))
 
 
