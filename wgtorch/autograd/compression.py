@@ -19,6 +19,7 @@ from wgtorch.dtype import bfloat16, bool_, float16, float32, uint8
 from wgtorch.layout import Layout
 
 LARGEST_HALF = 65504.0
+SMALLEST_STEP = 1e-36  # between two levels; its inverse is a float still
 _constants: dict[Any, Any] = {}  # small tensors that kernels read, by device
 
 
@@ -89,8 +90,12 @@ def ranges(rows: Any, levels: int) -> tuple[Any, Any]:
 
 
 def leveled(rows: Any, low: Any, step: Any, levels: int) -> Any:
-    inverse = (1 / step).masked_fill(step == 0, 0)
-    return ((rows - low) * inverse).round().clamp(0, levels)
+    inverse = (2 / step).masked_fill(step <= SMALLEST_STEP, 0)
+    return ((rows * 0.5 - low * 0.5) * inverse).round().clamp(0, levels)
+
+
+def elements(levels: Any, low: Any, step: Any) -> Any:
+    return (levels * (step * 0.5) + low * 0.5) * 2  # halves, or the range might be infinite
 
 
 def to_bytes(tensor: Any, block: int) -> tuple:
@@ -101,7 +106,7 @@ def to_bytes(tensor: Any, block: int) -> tuple:
 
 def from_bytes(parts: Any, layout: Layout, block: int) -> Any:
     levels, low, step, left = parts
-    return joined(levels.float() * step + low, left, layout)
+    return joined(elements(levels.float(), low, step), left, layout)
 
 
 def to_nibbles(tensor: Any, block: int) -> tuple:
@@ -114,7 +119,7 @@ def to_nibbles(tensor: Any, block: int) -> tuple:
 def from_nibbles(parts: Any, layout: Layout, block: int) -> Any:
     pairs, low, step, left = parts
     levels = digits(pairs, 16, 2).reshape((-1, block))
-    return joined(levels * step + low, left, layout)
+    return joined(elements(levels, low, step), left, layout)
 
 
 def digits(packed: Any, base: int, count: int) -> Any:
@@ -139,7 +144,7 @@ def bound_of_blocks(levels: int) -> Callable[[Any, int], Any]:
         rows, left = rows_of(tensor.float(), block)
         low, step = ranges(rows, levels)
         size = low.abs().maximum(rows.amax(1, True).abs())
-        each = (step * 0.501 + size * 2.0**-21).expand(rows.layout.shape)
+        each = (step * 0.501 + size * 2.0**-21 + 256 * SMALLEST_STEP).expand(rows.layout.shape)
         each = joined(each, None if left is None else left * 0, tensor.layout)
         rounded = tensor.dtype.itemsize == 2  # a half rounds once more
         return each + tensor.abs().float() * 2.0**-8 if rounded else each
