@@ -84,7 +84,7 @@ globals().update(_TYPES)
 globals().update({name: call for name, call in _PUBLIC.items() if not name.startswith("_")})
 fft = _importlib.import_module("wgtorch.fft")  # a module, where an op of that name stands
 __all__ = [name for name in globals() if not name.startswith("_")]
-_LATER = ("nn", "optim", "utils")  # imported when first asked for
+_LATER = ("nn", "optim", "profiler", "utils")  # imported when first asked for
 
 
 def __getattr__(name: str) -> object:
