@@ -54,12 +54,12 @@ def test_backward_sends_ahead_in_reverse_order(webgpu, monkeypatch, depth):
     back = [place[id(load)] for name, load in seen if name == "back"]
     ahead = [place[id(load)] for name, load in seen if name == "send_for"]
     assert back == [0, 1, 2, 3, 4, 5]  # of node k, then k-1: strict reverse of pack
-    assert ahead == ([1, 2, 3, 4, 5] if depth else [])
-    for i in range(1, 6):
-        if depth:
-            sent = seen.index(("send_for", loads[i]))
-            used = [seen.index(("back", loads[k])) for k in range(max(0, i - depth), i)]
-            assert sent > used[0] and all(sent < u for u in used[1:])
+    assert ahead == ([0, 1, 2, 3, 4, 5] if depth else [])
+    for i in range(6 if depth else 0):  # sent when node i + depth runs, and not before
+        sent = seen.index(("send_for", loads[i]))
+        assert sent < seen.index(("back", loads[max(0, i - depth)]))
+        if i > depth:
+            assert sent > seen.index(("back", loads[i - depth - 1]))
 
 
 def test_what_is_ahead_follows_the_engine_and_not_the_clock(device):

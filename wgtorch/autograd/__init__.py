@@ -1,6 +1,6 @@
 """Reverse-mode differentiation. Knows ops by their formulas, never their kernels."""
 
-from wgtorch.autograd import anomaly_mode, function, grad_mode, graph
+from wgtorch.autograd import anomaly_mode, function, grad_mode, graph, profiler
 from wgtorch.autograd.anomaly_mode import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -20,6 +20,7 @@ from wgtorch.autograd.graph import (
     UnpackHook,
     allow_mutation_on_saved_tensors,
     compose_hooks,
+    device_budget,
     disable_saved_tensors_hooks,
     get_gradient_edge,
     increment_version,
@@ -27,6 +28,7 @@ from wgtorch.autograd.graph import (
     register_multi_grad_hook,
     save_on_cpu,
     saved_tensors_hooks,
+    spill_to_disk,
 )
 from wgtorch.autograd.mode import (
     enable_grad,
@@ -52,6 +54,7 @@ __all__ = [
     "backward",
     "compose_hooks",
     "detect_anomaly",
+    "device_budget",
     "disable_saved_tensors_hooks",
     "enable_grad",
     "execute_backward",
@@ -71,10 +74,12 @@ __all__ = [
     "is_inference_mode_enabled",
     "is_parameter_memory",
     "no_grad",
+    "profiler",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "spill_to_disk",
 ]

@@ -165,10 +165,11 @@ def restrided(there: Any, layout: Layout, order: list[int]) -> Any:
 def unload(packed: Any) -> Any:
     if type(packed) is not Load:
         return packed
-    tensor = packed.back()
-    for load in coming(Load, packed.nodes):
-        load.send_for()
-    return tensor
+    if packed.nodes:
+        packed.send_for()  # in the order of need: what is read now is first
+        for load in coming(Load, packed.nodes):
+            load.send_for()
+    return packed.back()
 
 
 def memory_order(layout: Layout) -> list[int]:
