@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.op_signatures import Argument, argument, arguments, listed, result
-from wgtorch import _LATER as LATER
 from wgtorch.dispatch.doors import FACES
+from wgtorch.later import LATER
 from wgtorch.methods import REFLECTED
 from wgtorch.op import REGISTRY, Op, ViewOp
 

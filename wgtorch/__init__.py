@@ -29,6 +29,7 @@ from wgtorch.autograd.mode import (
 from wgtorch.constants import (
     channels_last, channels_last_3d, contiguous_format, e, inf, nan, newaxis, pi, preserve_format,
 )  # fmt: skip
+from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.create import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full,
     full_like, get_default_device, is_tensor, linspace, logspace, ones, ones_like, result_type,
@@ -48,6 +49,7 @@ from wgtorch.dtype import (
     int32, int32 as int, int64, int64 as long, promote_types, set_default_dtype, uint8,
 )  # fmt: skip
 from wgtorch.errors import DeviceLostError, OutOfMemoryError
+from wgtorch.ops.einsum import clear_einsum_cache, get_einsum_cache_size
 from wgtorch.grids import tril_indices, triu_indices
 from wgtorch.legacy import TYPES as _TYPES
 from wgtorch.limits import finfo, iinfo
@@ -61,6 +63,7 @@ from wgtorch.random import (
     Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, normal, rand,
     rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )  # fmt: skip
+from wgtorch.later import DEVICES as _DEVICES, LATER as _LATER
 from wgtorch.save import load, save
 from wgtorch.settings import (
     compiled_with_cxx11_abi, get_file_path, get_float32_matmul_precision, get_num_interop_threads,
@@ -81,17 +84,29 @@ __version__ = version.__version__
 _warn_of_strangers(_os.environ)
 
 globals().update(_TYPES)
-globals().update({name: call for name, call in _PUBLIC.items() if not name.startswith("_")})
+globals().update(
+    {n: call for n, call in _PUBLIC.items() if not n.startswith("_") and n not in _LATER}
+)
 fft = _importlib.import_module("wgtorch.fft")  # a module, where an op of that name stands
 __all__ = [name for name in globals() if not name.startswith("_")]
-_LATER = ("nn", "optim", "profiler", "utils")  # imported when first asked for
 
 
 def __getattr__(name: str) -> object:
-    if name in _LATER:
-        return _importlib.import_module(f"wgtorch.{name}")
-    raise AttributeError(f"module 'wgtorch' has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'wgtorch' has no attribute {name!r}")
+    module = _importlib.import_module(f"wgtorch.{_LATER[name]}")
+    return module if name == _LATER[name] else getattr(module, name)
 
 
 def __dir__() -> list[str]:
     return [*globals(), *_LATER]
+
+
+def _of_devices(name: str) -> object:
+    """A function of the registry that is also `device.NAME`."""
+    return staticmethod(lambda *args, **given: __getattr__(name)(*args, **given))  # type: ignore[operator]
+
+
+for _name in _DEVICES:
+    setattr(device, _name, _of_devices(_name))
+device.is_webgpu_available = staticmethod(is_webgpu_available)  # type: ignore[attr-defined]

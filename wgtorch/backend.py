@@ -63,12 +63,12 @@ class Backend(Protocol):
 
 
 _opening = RLock()
-_factories: dict[str, Callable[[Device], Backend]] = {}
+factories: dict[str, Callable[[Device], Backend]] = {}
 
 
 def register(kind: str, factory: Callable[[Device], Backend]) -> None:
     """Makes `device(kind)` exist; `factory` runs when it is first used."""
-    _factories[kind] = factory
+    factories[kind] = factory
     if kind not in Device.types:
         Device.types.append(kind)
 
@@ -77,5 +77,5 @@ def backend(device: Device) -> Backend:
     if device.backend is None:
         with _opening:  # of two threads that need it, one opens it
             if device.backend is None:
-                device.backend = _factories[device.type](device)
+                device.backend = factories[device.type](device)
     return device.backend

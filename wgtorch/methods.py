@@ -24,20 +24,31 @@ def fill(tensor: type) -> None:
     open_doors(REGISTRY, tensor)
     for name in (*LOWERED, *RAISED):
         DOORS[name], FACES[name] = casting(name, DOORS[name]), casting(name, FACES[name])
-    for name, op in REGISTRY.items():
-        PUBLIC[name] = public(op)
-        forms: dict[str, Callable] = {}
-        if op.method:
-            forms[name] = op.method(FACES[name]) if callable(op.method) else FACES[name]
-        if op.inplace:
-            forms[name + "_"] = PUBLIC[name + "_"] = inplace(op)
-        for spelling in (name, *op.aliases):
-            for form, call in forms.items():
-                setattr(Methods, form.replace(name, spelling, 1), call)
-        if op.operator:
-            operators(op, operator(op, tensor))
-    for alias, name in [(a, n) for n, op in REGISTRY.items() for a in op.aliases]:
-        PUBLIC[alias] = PUBLIC[name]
+    for op in REGISTRY.values():
+        show(op, tensor)
+
+
+def admit(op: Op, tensor: type) -> None:
+    """Opens the doors of one op more."""
+    open_doors({op.name: op}, tensor)
+    show(op, tensor)
+
+
+def show(op: Op, tensor: type) -> None:
+    """An op whose door is open, as a function, a method and an operator."""
+    name = op.name
+    PUBLIC[name] = public(op)
+    forms: dict[str, Callable] = {}
+    if op.method:
+        forms[name] = op.method(FACES[name]) if callable(op.method) else FACES[name]
+    if op.inplace:
+        forms[name + "_"] = PUBLIC[name + "_"] = inplace(op)
+    for spelling in (name, *op.aliases):
+        PUBLIC[spelling] = PUBLIC[name]
+        for form, call in forms.items():
+            setattr(Methods, form.replace(name, spelling, 1), call)
+    if op.operator:
+        operators(op, operator(op, tensor))
 
 
 def operators(op: Op, door: Callable) -> None:

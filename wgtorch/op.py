@@ -380,6 +380,8 @@ class Pass:
 
 def asks(formula: Callable) -> list[str]:
     """What a formula wants to be given, by the names of its parameters."""
+    if hasattr(formula, "asks"):
+        return formula.asks
     code = formula.__code__
     return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 

@@ -56,6 +56,8 @@ def written(
             declare_reader(writer, name, dtype, op.markers.get(name, ""), name in dict(step.places))
         if is_map:
             declare_map(writer, bound[-1][1])
+            if "result_type" in body:  # shaders of users say it so
+                writer.declare("alias result_type = T;")
         for name, dtype in bound[reads:] if not is_map else ():
             if step.merge:
                 declare = declare_merger if f"merge_{name}(" in body else declare_joiner

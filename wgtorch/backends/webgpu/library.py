@@ -23,8 +23,13 @@ def folder() -> Path:
     return inside if inside.is_dir() else package.parent / "shaders"
 
 
+OWN: dict[str, str] = {}  # shaders of users, by the names they are called by
+
+
 @cache
 def shader(name: str) -> str:
+    if name in OWN:
+        return OWN[name]
     return (folder() / name).read_text(encoding="utf-8")
 
 

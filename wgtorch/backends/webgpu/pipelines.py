@@ -74,17 +74,18 @@ class Pipelines:
 
     def __init__(self, device: wgpu.GPUDevice, module: Callable, immediate_bytes: int):
         self.device, self.module = device, module
+        self.checked = device.create_shader_module  # for shaders of users
         self.immediate_bytes = immediate_bytes  # room for numbers in a pipeline; 0 = none
         self.cache: dict[str, Kernel] = {}
         self.fail: Callable[[str], Exception] = RuntimeError
         self.layouts: list[BindLayout] = []
         self.layout = cache(self._layout)
 
-    def get(self, source: str, name: str) -> Kernel:
+    def get(self, source: str, name: str, trusted: bool = True) -> Kernel:
         if source not in self.cache:
             trace(4, "wgsl", lambda: f"--- {name}\n{source}")
             try:
-                self.cache[source] = self._compile(source, name)
+                self.cache[source] = self._compile(source, name, trusted)
             except wgpu.GPUError as error:
                 if is_loss(str(error)):
                     raise self.fail(str(error)) from None
@@ -93,7 +94,7 @@ class Pipelines:
                 raise RuntimeError(f"{name} does not compile: {error}\n{numbered}") from error
         return self.cache[source]
 
-    def _compile(self, source: str, name: str) -> Kernel:
+    def _compile(self, source: str, name: str, trusted: bool) -> Kernel:
         fields = FIELDS.search(source)
         kinds = [kind_of(field) for field in fields[1].split(", ")] if fields else []
         format = "<" + "".join(FORMAT[kind] for kind in kinds)
@@ -104,10 +105,11 @@ class Pipelines:
             uniform = LAUNCH.replace("immediate", "uniform")
             source = source.replace(LAUNCH, f"@group(0) @binding({len(access)}) {uniform}")
         layout = self.layout(access, self.immediate_bytes if kinds and room else 0, ring)
+        module = (self.module if trusted else self.checked)(label=name, code=source)
         handle = self.device.create_compute_pipeline(
             label=name,
             layout=layout.pipeline_layout,
-            compute={"module": self.module(label=name, code=source), "entry_point": "main"},
+            compute={"module": module, "entry_point": "main"},
         )
         return Kernel(name, handle, layout, format)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wgtorch import config
+from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.accessors import Bound, written
 from wgtorch.backends.webgpu.complaints import reports
 from wgtorch.backends.webgpu.deferral import plan_of
@@ -154,7 +155,9 @@ class Launcher:
         kernel = self.kernels.get(key)
         if kernel is None:
             text = written(op, step, bound, self.home.dialect)
-            kernel = self.kernels[key] = self.home.gpu.pipelines.get(text, op.name)
+            kernel = self.kernels[key] = self.home.gpu.pipelines.get(
+                text, op.name, step.shader not in library.OWN
+            )
             kernel.checks = reports(text)
         return kernel
 

@@ -1,0 +1,439 @@
+"""The open registries: what a user adds behaves as what the library has, and goes away again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+from wgtorch import errors, registry
+from wgtorch.backend import backend
+from wgtorch.registry import DispatchConfig, UnaryOpConfig, WebGPUKernelConfig
+
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+def on(device):
+    return torch.tensor(X, device=device)
+
+
+# Kernels
+
+
+def test_a_function_of_numpy_replaces_a_kernel(device):
+    x, calls = on(device), []
+
+    def mine(input):
+        calls.append(input.shape)
+        return np.exp(input) + 1
+
+    with registry.register_forward("exp", device, mine):
+        np.testing.assert_allclose(x.exp().cpu().numpy(), np.exp(X) + 1, rtol=1e-6)
+        np.testing.assert_allclose((x.T.exp() * 2).cpu().numpy(), (np.exp(X.T) + 1) * 2, rtol=1e-6)
+        assert len(calls) == 2 and calls[1] == (4, 3)
+        y = x.clone().requires_grad_()
+        y.exp().sum().backward()  # gradients stay the op's: of the result
+        np.testing.assert_allclose(y.grad.cpu().numpy(), np.exp(X) + 1, rtol=1e-6)
+    np.testing.assert_allclose(x.exp().cpu().numpy(), np.exp(X), rtol=1e-5)
+
+
+def test_the_one_that_says_most_goes_first(device):
+    x = on(device)
+    plain = registry.register_forward("sin", device, lambda input: input * 0 + 1)
+    wide = registry.register_forward(
+        "sin",
+        device,
+        lambda input: input * 0 + 2,
+        predicate=lambda input_shape: len(input_shape) == 1,
+    )
+    floats = registry.register_forward(
+        "sin", device, lambda input: input * 0 + 3, dtypes=[torch.float16]
+    )
+    try:
+        assert x.sin().unique().tolist() == [1]
+        assert x[0].sin().unique().tolist() == [2]
+        assert x.half().sin().unique().tolist() == [3]
+        found = registry.find_kernel_with_predicate("sin", device, x[0])
+        assert found is not None and found.info.conditional
+        assert registry.find_kernel_with_predicate("cos", device, x) is None
+    finally:
+        for handle in (plain, wide, floats):
+            handle.unregister()
+            handle.unregister()
+    assert not plain.active and not hasattr(backend(x.device), "find")
+
+
+def test_reductions_and_structured_ops(device):
+    x = on(device)
+    with registry.register_forward("sum", device, lambda input, dim, keepdim: (
+        np.sum(input, axis=dim, keepdims=keepdim) + 100)):  # fmt: skip
+        np.testing.assert_allclose(x.sum(1).cpu().numpy(), X.sum(1) + 100, rtol=1e-6)
+        np.testing.assert_allclose((x + 1).sum().item(), (X + 1).sum() + 100, rtol=1e-6)
+    with registry.register_forward("mm", device, lambda input, mat2: (input @ mat2) * 2):
+        np.testing.assert_allclose((x @ x.T).cpu().numpy(), X @ X.T * 2, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            (x @ x.T + 1).cpu().numpy(), X @ X.T * 2 + 1, rtol=1e-5, atol=1e-5
+        )
+    np.testing.assert_allclose((x @ x.T).cpu().numpy(), X @ X.T, rtol=1e-5, atol=1e-5)
+
+
+def test_numbers_have_kernels_of_their_own(device):
+    x = on(device)
+    with registry.register_scalar_forward("mul", device, lambda input, other: input * other + 5):
+        np.testing.assert_allclose((x * 3).cpu().numpy(), X * 3 + 5, rtol=1e-6)
+        np.testing.assert_allclose((x * x).cpu().numpy(), X * X, rtol=1e-6)
+        assert registry.has_scalar_kernel("mul", device)
+    assert not registry.has_scalar_kernel("mul", device)
+
+
+def test_shaders_as_kernels(webgpu):
+    x = on(webgpu)
+    source = "fn value_at(i: u32) -> result_type { return input_nth(i) * other_nth(i) + 10.0; }"
+    with registry.register_forward("mul", webgpu, source):
+        np.testing.assert_allclose((x * x[0]).cpu().numpy(), X * X[0] + 10, rtol=1e-6)
+        np.testing.assert_allclose((x.T * x.T).cpu().numpy(), X.T * X.T + 10, rtol=1e-6)
+        np.testing.assert_allclose((x * 2).cpu().numpy(), X * 2, rtol=1e-6)  # a number: the own one
+    scalar = (
+        "// launch: other:f32\n\n"
+        "fn value_at(i: u32) -> result_type { return input_nth(i) * launch.other + 1.0; }"
+    )
+    with registry.register_scalar_forward("mul", webgpu, scalar):
+        np.testing.assert_allclose((x * 3).cpu().numpy(), X * 3 + 1, rtol=1e-6)
+    whole = WebGPUKernelConfig(
+        source="""// Twice the sum of all. launch: numel
+        // launch: count
+
+        @compute @workgroup_size(1)
+        fn main() {
+            var sum = 0.0;
+            for (var i = 0u; i < launch.count; i++) { sum += input_nth(i); }
+            set_result(0u, 2.0 * sum);
+        }""".replace("\n        ", "\n"),
+        dispatch=DispatchConfig(groups=(1, 1, 1)),
+        numbers=lambda facts: (facts.layouts[0].numel,),
+        predicate=lambda dim: dim is None or dim == (0, 1),
+    )
+    with registry.register_forward("sum", webgpu, whole):
+        np.testing.assert_allclose(x.exp().sum().item(), 2 * np.exp(X).sum(), rtol=1e-5)
+        np.testing.assert_allclose(x.sum(0).cpu().numpy(), X.sum(0), rtol=1e-5, atol=1e-6)
+
+
+def test_what_cannot_be_a_kernel():
+    for op, error in (("expp", errors.OpNotFoundError), ("einsum", errors.OpKindMismatchError),
+                      ("transpose", errors.OpKindMismatchError)):  # fmt: skip
+        with pytest.raises(error):
+            registry.register_forward(op, "cpu", lambda input: input)
+    with pytest.raises(errors.OpNotFoundError, match="Did you mean 'exp'"):
+        registry.get_op_info("expp")
+    with pytest.raises(errors.KernelSignatureMismatchError, match="parameters input, other"):
+        registry.register_forward("add", "cpu", lambda x, y: x)
+    with pytest.raises(errors.InvalidConfigError, match="Did you mean 'webgpu'"):
+        registry.register_forward("add", "webgpo", lambda input, other: input)
+    with pytest.raises(errors.InvalidConfigError, match="runs on webgpu"):
+        registry.register_forward("add", "cpu", "fn value_at(i: u32) -> f32 { return 0.0; }")
+    with pytest.raises(errors.OpKindMismatchError, match="not elementwise"):
+        registry.register_scalar_forward("mm", "cpu", lambda input, mat2: input)
+    with (
+        registry.register_forward("exp", "cpu", lambda input: input[:1]),
+        pytest.raises(errors.KernelSignatureMismatchError, match=r"returned the shape \[1, 4\]"),
+    ):
+        on("cpu").exp()
+    assert on("cpu").exp().shape == (3, 4)
+
+
+# Gradients
+
+
+def test_backward(device):
+    x = on(device).requires_grad_()
+    with registry.register_backward("sin", {"input": lambda grad, input: grad * 7}):
+        assert registry.get_autograd("sin").origin == "user"
+        assert registry.get_autograd("sin").saves == ("input",)
+        x.sin().sum().backward()
+        assert x.grad.unique().tolist() == [7]
+    x.grad = None
+    x.sin().sum().backward()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), np.cos(X), rtol=1e-5)
+    y = on(device).requires_grad_()
+
+    @registry.register_backward("atan2")
+    def backward(grad, input, other):
+        return grad * input, grad * other
+
+    def two():
+        x.grad = y.grad = None
+        torch.atan2(x, y).sum().backward()
+        return x.grad.cpu().numpy(), y.grad.cpu().numpy()
+
+    got = two()
+    backward.unregister()
+    np.testing.assert_allclose(got, (X, X), rtol=1e-6)
+    assert not np.allclose(two()[0], X)
+
+
+def test_backward_that_is_wrong():
+    with registry.register_backward("mul", lambda grad, input, other: (grad,)):
+        x = on("cpu").requires_grad_()
+        out = x * on("cpu")
+        with pytest.raises(errors.AutogradGradientMismatchError, match="returned 1 gradients"):
+            out.sum().backward()
+    with pytest.raises(errors.InvalidConfigError, match="asks for weight"):
+        registry.register_backward("mul", {"input": lambda grad, weight: grad})
+    with pytest.raises(errors.InvalidConfigError, match="has no input x"):
+        registry.register_backward("mul", {"x": lambda grad: grad})
+    with pytest.raises(errors.OpKindMismatchError, match="autograd.Function"):
+        registry.register_backward("einsum", lambda grad: grad)
+    with pytest.raises(errors.AutogradNotRegisteredError):
+        registry.gradients.require_autograd("argmax")
+
+
+# Ops of users
+
+
+def test_unary_and_binary_ops(device):
+    unary = registry.register_unary_op(
+        UnaryOpConfig(
+            name="cube",
+            cpu=lambda input: input**3,
+            wgsl="input * input * input",
+            backward={"input": lambda grad, input: 3 * grad * input * input},
+        )
+    )
+    x = on(device).requires_grad_()
+    np.testing.assert_allclose(torch.cube(x).detach().cpu().numpy(), X**3, rtol=1e-5, atol=1e-6)
+    (x.cube() + 1).sum().backward()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 3 * X * X, rtol=1e-5, atol=1e-6)
+    assert x.detach().clone().cube_().allclose(x.detach() ** 3, atol=1e-5)
+    assert "cube" in registry.UNARY_OP_NAMES and registry.is_unary_op("cube")
+    assert registry.get_op_info("cube").kind is registry.OpKind.UNARY
+    with pytest.raises(errors.FunctionAlreadyRegisteredError):
+        registry.register_unary_op("cube", lambda input: input, "input")
+    unary.unregister()
+    assert (
+        not hasattr(torch, "cube") and not hasattr(x, "cube") and "cube" not in registry.list_ops()
+    )
+    binary = registry.register_binary_op(
+        "hypotenuse",
+        lambda input, other: np.sqrt(input * input + other * other),
+        "sqrt(input * input + other * other)",
+        result="float",
+    )
+    with binary:
+        got = binary(on(device), on(device)[0])
+        np.testing.assert_allclose(got.cpu().numpy(), np.hypot(X, X[0]), rtol=1e-5)
+        assert torch.hypotenuse(torch.tensor([3]), 4).tolist() == [5.0]
+    with pytest.raises(errors.InvalidConfigError, match="takes 1 tensors"):
+        registry.register_binary_op("alone", lambda input: input, "input")
+
+
+SWISH = "fn value_at(i: u32) -> result_type { let x = input_nth(i); return x / (1.0 + exp(-x)); }"
+
+
+def swish_op():
+    def slope(grad, input):
+        s = input.sigmoid()
+        return grad * (s + input * s * (1 - s))
+
+    @registry.shader(SWISH, backward={"input": slope})
+    def swish(input):
+        "x * sigmoid(x)"
+        return input / (1 + np.exp(-input))
+
+    return swish
+
+
+def test_a_shader_as_an_op(device):
+    with swish_op() as swish:
+        x = on(device).requires_grad_()
+        out = swish(x)
+        np.testing.assert_allclose(out.detach().cpu().numpy(), X / (1 + np.exp(-X)), rtol=1e-5)
+        out.sum().backward()
+        z = on(device).requires_grad_()
+        torch.nn.functional.silu(z).sum().backward()
+        np.testing.assert_allclose(x.grad.cpu().numpy(), z.grad.cpu().numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(x.T.swish().detach().cpu().numpy().T, out.detach().cpu().numpy(),
+                                   rtol=1e-6)  # fmt: skip
+    assert not hasattr(torch, "swish")
+
+
+def test_a_shader_that_does_not_compile(webgpu):
+    @registry.shader("fn value_at(i: u32) -> result_type { return input_nth(i) + nonsense; }")
+    def broken(input):
+        "Does not compile"
+        return input
+
+    with (
+        broken,
+        pytest.raises(RuntimeError, match=r"broken does not compile(.|\n)*nonsense") as told,
+    ):
+        broken(on(webgpu))
+    assert "   1 " in str(told.value)  # the text, with numbers of lines
+    assert on(webgpu).sum().isfinite()
+
+    def vague(input):
+        "No kernel"
+
+    with pytest.raises(errors.InvalidConfigError, match="neither `fn value_at"):
+        registry.shader("fn other() {}")(vague)
+
+
+def test_a_shader_with_groups_and_attributes(webgpu):
+    source = """// Mirrors rows.
+// launch: width numel
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x >= launch.numel) { return; }
+    let row = id.x / launch.width;
+    set_result(id.x, input_nth(row * launch.width + launch.width - 1u - id.x % launch.width));
+}"""
+
+    @registry.shader(source, shape=lambda input, width: input,
+                     dispatch=lambda facts: (-(-facts.out.numel // 64), 1, 1))  # fmt: skip
+    def mirrored(input, width: int):
+        "Rows from right to left"
+        return input[:, ::-1]
+
+    with mirrored:
+        np.testing.assert_array_equal(mirrored(on(webgpu), 4).cpu().numpy(), X[:, ::-1])
+        np.testing.assert_array_equal(mirrored(on("cpu"), 4).numpy(), X[:, ::-1])
+
+
+# Functions and methods
+
+
+def test_functions_and_methods():
+    @registry.register_function("answer")
+    def answer():
+        return 42
+
+    assert torch.answer() == answer() == 42 and registry.list_functions() == ["answer"]
+    with pytest.raises(errors.FunctionAlreadyRegisteredError):
+        registry.register_function("answer", lambda: 0)
+    answer.unregister()
+    assert not hasattr(torch, "answer") and not registry.has_function("answer")
+    original = torch.sum
+    with registry.register_function("sum", lambda x: "mine", override=True):
+        assert torch.sum(1) == "mine"
+    assert torch.sum is original
+
+    half = registry.register_method("halved", lambda self: self / 2, dtypes=[torch.float32])
+    assert on("cpu").halved().allclose(on("cpu") / 2)
+    with pytest.raises(
+        errors.MethodDTypeNotSupportedError, match=r"knows torch.float32, not torch.int64"
+    ):
+        torch.tensor([1]).halved()
+    with pytest.raises(errors.MethodAlreadyRegisteredError):
+        registry.register_method("halved", lambda self: self)
+    half.unregister()
+    assert not hasattr(on("cpu"), "halved")
+    for bad in ("not a name", 3):
+        with pytest.raises(errors.InvalidConfigError):
+            registry.register_method(bad, lambda self: self)
+
+
+# Questions
+
+
+def test_questions():
+    info = torch.get_op_info("softmax")
+    assert info.has_autograd and "webgpu" in info.devices
+    assert str(registry.get_op_schema("sigmoid")) == "sigmoid(Tensor input)"
+    assert registry.OP_SCHEMAS["add"].inputs == ("input", "other")
+    assert "sum" in registry.list_ops(kind="reduction") and "add" not in registry.list_ops(
+        "reduction"
+    )
+    report = torch.coverage_report()
+    assert "inverse" in report.missing() and "matmul" not in report.missing()
+    assert str(report).startswith(f"{len(report.entries)} ops")
+    assert len(report.table().splitlines()) == len(report.entries)
+    assert registry.has_kernel("exp", "webgpu") and not registry.has_kernel("inverse", "webgpu")
+    kernels = registry.list_kernels("exp", "webgpu")
+    assert [k.origin for k in kernels] == ["library"]
+    assert "add" in registry.dtype_coverage_report(torch.int8).devices["cpu"]
+    assert "sigmoid" in registry.dtype_coverage_report(torch.int8).devices["cpu"]
+    assert torch.getOpInfo is torch.get_op_info and torch.hasKernel("exp", "cpu")
+
+
+def test_dtypes_by_name():
+    assert registry.get_dtype("torch.half") is torch.float16
+    info = torch.get_dtype_info(torch.int8)
+    assert (info.minimum, info.maximum, info.itemsize) == (-128, 127, 1)
+    assert torch.get_dtype_info("float16").maximum == 65504
+    assert registry.get_real_dtype(torch.complex64) is torch.float32
+    with pytest.raises(errors.DTypeNotFoundError, match="Did you mean 'float32'"):
+        registry.get_dtype("flaot32")
+    with pytest.raises(errors.MethodDTypeNotSupportedError):
+        registry.validate_dtype(torch.int8, (torch.float32,), "sin")
+
+
+# A device of a user
+
+
+class Logging:
+    """Passes everything on to the cpu, and notes which ops ran."""
+
+    def __init__(self, device):
+        self.device, self.home, self.log = device, backend(torch.device("cpu")), []
+
+    def __getattr__(self, name):
+        return getattr(self.home, name)
+
+    def own(self, value):
+        value.device = self.device
+        return value
+
+    def upload(self, array, dtype):
+        return self.own(self.home.upload(array, dtype))
+
+    def send(self, value, to):
+        return to.upload(value.buffer.copy(), value.dtype)
+
+    def draw(self, op, seed, offset, out):
+        return self.own(self.home.draw(op, seed, offset, out))
+
+    def elementwise(self, typed, args, attrs, out):
+        self.log.append(typed.op.name)
+        return self.own(self.home.elementwise(typed, args, attrs, out))
+
+    def reduction(self, fold, source):
+        self.log.append(fold.op.name)
+        made = self.home.reduction(fold, source)
+        return tuple(map(self.own, made)) if isinstance(made, tuple) else self.own(made)
+
+    def structured(self, call, args):
+        self.log.append(call.op.name)
+        return tuple(map(self.own, self.home.structured(call, args)))
+
+    def assign(self, storage, layout, source):
+        self.home.assign(storage, layout, source)
+        self.own(storage.value)
+
+
+def test_a_device_of_a_user():
+    with registry.register_device("logging", Logging) as handle:
+        place = torch.device("logging")
+        assert handle.device() is place and torch.list_custom_devices() == ["logging"]
+        model = torch.nn.Linear(4, 2).to(place)
+        x = torch.tensor(X, device="logging", requires_grad=True)
+        model(x).relu().sum().backward()
+        log = registry.get_device_context(place).log
+        assert {"linear", "relu", "sum"} <= set(log) and x.grad.device is place
+        here = torch.nn.Linear(4, 2)
+        here.load_state_dict({k: v.cpu() for k, v in model.state_dict().items()})
+        np.testing.assert_allclose(
+            model(x).detach().cpu().numpy(), here(x.detach().cpu()).detach().numpy(), rtol=1e-6
+        )
+        x.detach()[0] = 1
+        with pytest.raises(errors.InvalidConfigError, match="there is a device type"):
+            registry.register_device("logging", Logging)
+        with pytest.raises(errors.DeviceError, match="Did you mean 'logging'"):
+            registry.validate_device("loging")
+    assert not torch.has_device("logging")
+    with pytest.raises(errors.InvalidConfigError, match="library's own"):
+        registry.unregister_device("cpu")
+    with (
+        registry.register_device("lacking", lambda device: object()),
+        pytest.raises(errors.RegistrationFailedError, match="lacks upload"),
+    ):
+        torch.zeros(1, device="lacking")

@@ -1,0 +1,34 @@
+"""Names of wgtorch that are imported when they are first asked for, and where they are."""
+
+MODULES = ("einops", "linalg", "nn", "optim", "profiler", "registry", "utils")
+EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
+          "unpack")  # fmt: skip
+PROFILER = ("profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",)
+DEVICES = (
+    "get_device_config", "get_device_context", "has_device", "initialize_device",
+    "is_cpu_only_mode", "list_custom_devices", "list_devices", "register_device", "require_webgpu",
+    "unregister_device", "validate_device",
+)  # fmt: skip
+REGISTRY = (
+    "coverageReport", "coverage_report", "dtype_coverage_report", "findKernelWithPredicate",
+    "find_kernel_with_predicate", "getAutograd", "getDType", "getFunction", "getKernel",
+    "getMethod", "getOpInfo", "getScalarKernel", "get_autograd", "get_dtype", "get_dtype_info",
+    "get_function", "get_kernel", "get_method", "get_op_info", "get_op_kind", "get_op_schema",
+    "get_real_dtype", "get_scalar_kernel", "hasAutograd", "hasDType", "hasFunction", "hasKernel",
+    "hasMethod", "hasScalarKernel", "has_autograd", "has_dtype", "has_function", "has_kernel",
+    "has_method", "has_scalar_kernel", "is_binary_op", "is_complex_dtype",
+    "is_floating_point_dtype", "is_reduction_op", "is_unary_op", "listDTypes", "listFunctions",
+    "listKernels", "listMethods", "listOps", "list_dtypes", "list_functions", "list_kernels",
+    "list_methods", "list_ops", "registerAutograd", "registerBinaryOp", "registerFunction",
+    "registerKernel", "registerMethod", "registerScalarKernel", "registerUnaryOp",
+    "register_autograd", "register_backward", "register_binary_op", "register_forward",
+    "register_function", "register_kernel", "register_method", "register_scalar_forward",
+    "register_scalar_kernel", "register_unary_op", "requireWebGPU", "validateDType",
+    "validateDevice", "validate_dtype",
+)  # fmt: skip
+LATER = {
+    **{name: name for name in MODULES},
+    **dict.fromkeys(EINOPS, "einops"),
+    **dict.fromkeys(PROFILER, "profiler"),
+    **dict.fromkeys((*DEVICES, *REGISTRY), "registry"),
+}

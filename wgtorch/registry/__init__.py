@@ -1,0 +1,174 @@
+"""The open registries: devices, ops, kernels, gradients, functions and methods of users.
+
+Every `register_*` returns a handle; `handle.unregister()`, or leaving its `with` block, takes the
+registration back. Names exist in Python's spelling and, for those who come from JavaScript, in
+camelCase.
+"""
+
+from __future__ import annotations
+
+from wgtorch.registry.configs import (
+    BaseKernelConfig,
+    BinaryKernelConfigCPU,
+    BinaryKernelCPU,
+    CPUForwardFn,
+    CPUKernelConfig,
+    DispatchConfig,
+    KernelConfig,
+    KernelConfigWebGPU,
+    KernelPredicate,
+    KernelWebGPU,
+    ReductionKernelConfigCPU,
+    ReductionKernelCPU,
+    ScalarCPUForwardFn,
+    ScalarCPUKernelConfig,
+    ScalarWebGPUKernelConfig,
+    UnaryKernelConfigCPU,
+    UnaryKernelCPU,
+    WebGPUKernelConfig,
+)  # fmt: skip
+from wgtorch.registry.devices import (
+    DeviceCapabilities,
+    DeviceConfig,
+    DeviceContext,
+    DeviceEntry,
+    DeviceHandle,
+    DeviceLike,
+    DeviceType,
+    get_device_capabilities,
+    get_device_config,
+    get_device_context,
+    has_device,
+    initialize_device,
+    is_cpu_only_mode,
+    list_custom_devices,
+    list_devices,
+    register_device,
+    require_webgpu,
+    unregister_device,
+    validate_device,
+)  # fmt: skip
+from wgtorch.registry.dtypes import (
+    DTypeInfo,
+    RegisteredDType,
+    get_dtype,
+    get_dtype_info,
+    get_real_dtype,
+    has_dtype,
+    is_complex_dtype,
+    is_floating_point_dtype,
+    list_dtypes,
+    validate_dtype,
+)  # fmt: skip
+from wgtorch.registry.functions import (
+    FunctionConfig,
+    FunctionEntry,
+    MethodConfig,
+    MethodEntry,
+    get_function,
+    get_method,
+    has_function,
+    has_method,
+    list_functions,
+    list_methods,
+    register_function,
+    register_method,
+)  # fmt: skip
+from wgtorch.registry.gradients import (
+    AutogradConfig,
+    AutogradDevice,
+    AutogradDType,
+    AutogradEntry,
+    BackwardFn,
+    BinaryBackwardFn,
+    GradContext,
+    GradientsFor,
+    InputsFor,
+    SaveForBackward,
+    SetupContextFn,
+    UnaryBackwardFn,
+    get_autograd,
+    has_autograd,
+    register_backward,
+)  # fmt: skip
+from wgtorch.registry.handles import (
+    AutogradHandle,
+    FunctionHandle,
+    Handle,
+    KernelHandle,
+    MethodHandle,
+    ScalarKernelHandle,
+)  # fmt: skip
+from wgtorch.registry.kernels import (
+    KernelEntry,
+    KernelInfo,
+    KernelRegistry,
+    find_kernel_with_predicate,
+    get_kernel,
+    get_scalar_kernel,
+    has_scalar_kernel,
+    register_forward,
+    register_scalar_forward,
+)  # fmt: skip
+from wgtorch.registry.questions import (
+    BINARY_OP_NAMES,
+    OP_SCHEMAS,
+    REDUCTION_OP_NAMES,
+    UNARY_OP_NAMES,
+    BinaryOpSchema,
+    CoverageReport,
+    CreationOpSchema,
+    DTypeCoverageReport,
+    OpCoverageEntry,
+    OpInfo,
+    OpKind,
+    OpName,
+    OpSchema,
+    ReductionOpSchema,
+    ShapeOpSchema,
+    UnaryOpSchema,
+    coverage_report,
+    dtype_coverage_report,
+    get_op_info,
+    get_op_kind,
+    get_op_schema,
+    has_kernel,
+    is_binary_op,
+    is_binary_op_name,
+    is_reduction_op,
+    is_reduction_op_name,
+    is_unary_op,
+    is_unary_op_name,
+    list_kernels,
+    list_ops,
+)  # fmt: skip
+from wgtorch.registry.shaders import shader
+from wgtorch.registry.shortcuts import (
+    BinaryOpConfig,
+    UnaryOpConfig,
+    UnaryOpFn,
+    UnaryOpParams,
+    register_binary_op,
+    register_unary_op,
+)  # fmt: skip
+
+register_kernel, register_autograd = register_forward, register_backward
+register_scalar_kernel, ScalarKernelEntry, CPUKernelEntry = (
+    register_scalar_forward, KernelEntry, KernelEntry,
+)  # fmt: skip
+CAMEL = {  # the spelling of JavaScript -> Python's
+    "coverageReport": "coverage_report", "findKernelWithPredicate": "find_kernel_with_predicate",
+    "getAutograd": "get_autograd", "getDType": "get_dtype", "getFunction": "get_function",
+    "getKernel": "get_kernel", "getMethod": "get_method", "getOpInfo": "get_op_info",
+    "getScalarKernel": "get_scalar_kernel", "hasAutograd": "has_autograd", "hasDType": "has_dtype",
+    "hasFunction": "has_function", "hasKernel": "has_kernel", "hasMethod": "has_method",
+    "hasScalarKernel": "has_scalar_kernel", "listDTypes": "list_dtypes",
+    "listFunctions": "list_functions", "listKernels": "list_kernels", "listMethods": "list_methods",
+    "listOps": "list_ops", "registerAutograd": "register_backward",
+    "registerBinaryOp": "register_binary_op", "registerFunction": "register_function",
+    "registerKernel": "register_forward", "registerMethod": "register_method",
+    "registerScalarKernel": "register_scalar_forward", "registerUnaryOp": "register_unary_op",
+    "requireWebGPU": "require_webgpu", "validateDevice": "validate_device",
+    "validateDType": "validate_dtype",
+}  # fmt: skip
+globals().update({camel: globals()[name] for camel, name in CAMEL.items()})

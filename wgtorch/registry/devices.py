@@ -1,0 +1,201 @@
+"""Devices: those there are, and those that users add.
+
+A device is a name and a backend, which implements a method for each kind of op (see
+wgtorch/backend.py). A backend may stand in front of another and pass on what it does not do itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wgtorch.backend import backend, factories, register
+from wgtorch.device import ALIASES, Device
+from wgtorch.errors import (
+    DeviceError,
+    InvalidConfigError,
+    RegistrationFailedError,
+    suggestion,
+)
+from wgtorch.lazy import Lazy
+from wgtorch.registry.handles import Handle
+from wgtorch.storage import View
+
+wgpu, adapter = Lazy("wgpu"), Lazy("wgtorch.backends.webgpu.adapter")
+OWN = ("cpu", "webgpu", "meta")
+METHODS = ("upload", "download", "send", "elementwise", "draw", "source", "reduction",
+           "structured", "assign", "synchronize", "explain")  # fmt: skip
+DeviceType = str
+DeviceLike = str | int | Device | None
+DeviceContext = Any  # a backend: what runs the ops of a device that is open
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceConfig:
+    """A device type for `register_device`: `factory(device)` makes the backend of a device."""
+
+    name: str
+    factory: Callable[[Device], Any]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class DeviceEntry:
+    """A registered device type."""
+
+    name: str
+    config: DeviceConfig
+    is_custom: bool
+
+
+@dataclass(frozen=True)
+class DeviceCapabilities:
+    """What an adapter can do."""
+
+    name: str
+    features: dict[str, Any]
+
+
+class DeviceHandle(Handle):
+    """Of a device type; `handle.device(0)` is the first of its devices."""
+
+    def device(self, index: int = 0) -> Device:
+        return Device(self.name, index)
+
+
+CUSTOM: dict[str, DeviceConfig] = {}
+
+
+def register_device(name: str | DeviceConfig, factory: Callable[[Device], Any] | None = None, *,
+                    doc: str = "") -> DeviceHandle:  # fmt: skip
+    """Makes `device(name)` exist. `factory(device)` is called when it is first used.
+
+    InvalidConfigError for a name that is taken or no identifier. A backend that lacks a method of
+    the contract is refused when it is opened, with RegistrationFailedError.
+    """
+    config = name if isinstance(name, DeviceConfig) else (
+        DeviceConfig(name=name, factory=factory, doc=doc)  # type: ignore[arg-type]
+    )  # fmt: skip
+    if not isinstance(config.name, str) or not config.name.isidentifier():
+        raise InvalidConfigError(f"register_device(): {config.name!r} is not a Python identifier")
+    if config.name in Device.types or config.name in ALIASES:
+        raise InvalidConfigError(f"register_device(): there is a device type {config.name!r}")
+    if not callable(config.factory):
+        raise InvalidConfigError(
+            f"register_device(): factory of {config.name!r} must be a function of a device, not"
+            f" {type(config.factory).__name__}"
+        )
+    CUSTOM[config.name] = config
+    register(config.name, opener(config))
+    return DeviceHandle(config.name, lambda: unregister_device(config.name))
+
+
+def opener(config: DeviceConfig) -> Callable[[Device], Any]:
+    def open_device(device: Device) -> Any:
+        made = config.factory(device)
+        lacking = [method for method in METHODS if not callable(getattr(made, method, None))]
+        if lacking:
+            raise RegistrationFailedError(
+                f"the backend of {device} lacks {', '.join(lacking)} (see wgtorch/backend.py)"
+            )
+        return made
+
+    return open_device
+
+
+def unregister_device(name: str) -> None:
+    """Takes a device of a user away; tensors on it can still be read."""
+    if name not in CUSTOM:
+        what = "is the library's own" if name in Device.types else "is not registered"
+        raise InvalidConfigError(f"unregister_device(): {name!r} {what}")
+    del CUSTOM[name], factories[name]
+    Device.types.remove(name)
+    for key in [key for key in Device._known if key[0] == name]:
+        del Device._known[key]
+
+
+def has_device(name: str | Device) -> bool:
+    """Whether there is such a device type."""
+    text = name.type if isinstance(name, Device) else str(name).partition(":")[0]
+    return ALIASES.get(text, text) in Device.types
+
+
+def list_devices() -> list[str]:
+    """All device types."""
+    return list(Device.types)
+
+
+def list_custom_devices() -> list[str]:
+    """Those that users registered."""
+    return sorted(CUSTOM)
+
+
+def get_device_config(name: str | Device) -> DeviceConfig:
+    """What a device type was registered with."""
+    known = validate_device(name)
+    if known.type in CUSTOM:
+        return CUSTOM[known.type]
+    return DeviceConfig(name=known.type, factory=factories[known.type])
+
+
+def get_device_context(device: DeviceLike = None) -> DeviceContext:
+    """The backend of a device, opened if it was not."""
+    return backend(validate_device("webgpu" if device is None else device))
+
+
+def initialize_device(device: DeviceLike = None) -> Device:
+    """Opens a device now, which otherwise happens when it is first used."""
+    known = validate_device("webgpu" if device is None else device)
+    backend(known)
+    return known
+
+
+def get_device_capabilities(device: DeviceLike = None) -> DeviceCapabilities:
+    """What the adapter of a webgpu device can do."""
+    known = validate_device("webgpu" if device is None else device)
+    if known.type != "webgpu":
+        return DeviceCapabilities(str(known), {})
+    require_webgpu()
+    found = adapter.order()[known.index]
+    return DeviceCapabilities(found.name, asdict(found.traits))
+
+
+def is_cpu_only_mode() -> bool:
+    """Whether no WebGPU adapter was found, or it was switched off."""
+    return not adapter.available()
+
+
+def require_webgpu() -> Device:
+    """The webgpu device, or DeviceError with what to install."""
+    if not adapter.available():
+        raise DeviceError(
+            "this needs a WebGPU adapter, and none was found; `python -m wgtorch` says why and what"
+            " to install"
+        )
+    return Device("webgpu")
+
+
+def validate_device(*given: Any) -> Device:
+    """The device that is named, or on which all of the given tensors are; else DeviceError."""
+    if len(given) == 1 and not isinstance(given[0], View):
+        if not isinstance(given[0], str):
+            return Device(given[0])
+        try:
+            return Device(given[0])
+        except RuntimeError as error:
+            near = suggestion(given[0].partition(":")[0], Device.types)
+            raise DeviceError(f"{error}{near}") from None
+    places = list(dict.fromkeys(t.storage.value.device for t in given if isinstance(t, View)))
+    if len(places) != 1:
+        raise DeviceError(
+            "Expected all tensors to be on the same device, but found"
+            f" {', '.join(map(str, places)) or 'no tensor'}"
+        )
+    return places[0]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "BufferUsage":
+        return wgpu.BufferUsage
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,325 @@
+"""Kernels of users: for one op on one device, before the library's own.
+
+A kernel may be limited to some dtypes and by a predicate; the one that says most is asked first.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wgtorch.backends.overridden import override, restore
+from wgtorch.device import ALIASES, Device
+from wgtorch.dtype import DType, asked
+from wgtorch.errors import (
+    InvalidConfigError,
+    KernelNotRegisteredError,
+    KernelSignatureMismatchError,
+    OpKindMismatchError,
+    suggestion,
+)
+from wgtorch.op import Composite, Draw, Elementwise, Op, Structured, ViewOp
+from wgtorch.registry.configs import (
+    CPUForwardFn,
+    CPUKernelConfig,
+    KernelConfig,
+    WebGPUKernelConfig,
+)
+from wgtorch.registry.handles import KernelHandle, ScalarKernelHandle
+from wgtorch.registry.opening import named
+from wgtorch.registry.shaders import shader_of
+from wgtorch.settled import Call
+from wgtorch.storage import Value, View
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """What is known of one kernel."""
+
+    op: str
+    device: str
+    dtypes: tuple[str, ...]
+    conditional: bool
+    scalar: bool
+    origin: str  # "user" | "library" | "reference, through the cpu"
+
+
+@dataclass(eq=False)
+class KernelEntry:
+    """A registered kernel."""
+
+    op: Op
+    device: str
+    config: KernelConfig
+    scalar: bool = False
+    _shaders: dict[tuple, Structured] = field(default_factory=dict)
+
+    @property
+    def said(self) -> tuple[int, int, int]:
+        """How much it says about when it is used; more goes first."""
+        config = self.config
+        return config.predicate is not None, bool(config.dtypes), config.priority
+
+    @property
+    def info(self) -> KernelInfo:
+        config = self.config
+        names = tuple(dtype.name for dtype in config.dtypes)
+        return KernelInfo(
+            self.op.name, self.device, names, config.predicate is not None, self.scalar, "user"
+        )
+
+    def takes(self, call: Call, args: tuple) -> bool:
+        numbers = [a for a in args if not isinstance(a, View | tuple) and a is not None]
+        if bool(numbers) != self.scalar:
+            return False
+        config = self.config
+        dtypes = [d for d in call.dtypes if d is not None]
+        if config.dtypes and (not dtypes or dtypes[0] not in config.dtypes):
+            return False
+        return config.predicate is None or bool(agrees(config.predicate, described(call, args)))
+
+    def run(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
+        if isinstance(self.config, CPUKernelConfig):
+            return self._called(home, call, args)
+        return self._launched(home, call, args)
+
+    def _called(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
+        arrays = [brought(home, a) for a in args]
+        given = dict(zip(call.op.inputs, arrays, strict=True))
+        made = agrees(self.config.forward, given | call.attrs)  # type: ignore[union-attr]
+        results = made if getattr(call.op, "outputs", ()) else (made,)
+        return tuple(
+            [
+                home.upload(fitted(call.op, result, out, dtype), dtype)
+                for result, out, dtype in zip(results, call.outs, call.out_dtypes, strict=True)
+            ]
+        )
+
+    def _launched(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
+        numbers = {n: a for n, a in zip(call.op.inputs, args, strict=True)
+                   if not isinstance(a, View)}  # fmt: skip
+        key = tuple(numbers)
+        if key not in self._shaders:
+            self._shaders[key] = shader_of(call.op, self.config, key)  # type: ignore[arg-type]
+        views = tuple([a for a in args if isinstance(a, View)])
+        pairs = [(v.layout, v.dtype) for v in views]
+        inner = Call(
+            self._shaders[key],
+            tuple([layout for layout, _ in pairs]),
+            tuple([dtype for _, dtype in pairs]),
+            {**call.attrs, **numbers},
+            call.outs,
+            call.out_dtypes,
+        )
+        return home.structured(inner, views)
+
+
+def agrees(function: Callable[..., Any], facts: dict[str, Any]) -> Any:
+    """The function's answer to those facts that it names."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return function(*facts.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return function(**facts)
+    return function(**{p.name: facts[p.name] for p in parameters if p.name in facts})
+
+
+def described(call: Call, args: tuple) -> dict[str, Any]:
+    """What a predicate is given: `NAME_shape` and `NAME_dtype` of inputs, and the attributes."""
+    facts: dict[str, Any] = dict(call.attrs)
+    for name, arg, dtype in zip(call.op.inputs, args, call.dtypes, strict=True):
+        facts[f"{name}_shape"] = arg.layout.shape if isinstance(arg, View) else ()
+        facts[f"{name}_dtype"] = dtype
+    return facts
+
+
+def brought(home: Any, arg: Any) -> Any:
+    """An operand for a function of numpy."""
+    if isinstance(arg, tuple):
+        return [brought(home, a) for a in arg]
+    return home.download(arg) if isinstance(arg, View) else arg
+
+
+def fitted(op: Op, result: Any, out: Any, dtype: DType) -> np.ndarray:
+    """What a function returned, which must have the op's shape."""
+    array = np.asarray(result)
+    if array.shape != out.shape:
+        raise KernelSignatureMismatchError(
+            f"a kernel of {op.name} returned the shape {list(array.shape)}, the op's is"
+            f" {list(out.shape)}"
+        )
+    return np.ascontiguousarray(array, dtype.np)
+
+
+# The table
+
+
+class KernelRegistry:
+    """Kernels by op and device type; those that say most about when they are used go first."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str], list[KernelEntry]] = {}
+
+    def add(self, entry: KernelEntry) -> None:
+        found = self.entries.setdefault((entry.op.name, entry.device), [])
+        found.insert(0, entry)  # of equals the newest
+        found.sort(key=lambda e: e.said, reverse=True)
+        override(entry.device, lambda op, call, args: self.find(op, entry.device, call, args))
+
+    def remove(self, entry: KernelEntry) -> None:
+        self.entries[entry.op.name, entry.device].remove(entry)
+        if not any(e for (_, device), e in self.entries.items() if device == entry.device):
+            restore(entry.device)
+
+    def find(self, op: str, device: str, call: Call, args: tuple) -> KernelEntry | None:
+        for entry in self.entries.get((op, device), ()):
+            if entry.takes(call, args):
+                return entry
+        return None
+
+    def all(self) -> Iterator[KernelEntry]:
+        for entries in self.entries.values():
+            yield from entries
+
+
+KERNELS = KernelRegistry()
+
+
+def device_type(device: str | Device) -> str:
+    name = device.type if isinstance(device, Device) else str(device).partition(":")[0]
+    name = ALIASES.get(name, name)
+    if name not in Device.types:
+        raise InvalidConfigError(
+            f"there is no device type {name!r}; there are {', '.join(Device.types)}."
+            f"{suggestion(name, Device.types)}"
+        )
+    return name
+
+
+def checked(op: Op, device: str, config: KernelConfig) -> None:
+    if isinstance(op, Composite | ViewOp | Draw):
+        kind = type(op).__name__
+        why = {
+            "Composite": "it is a formula of other ops: register a kernel for those",
+            "ViewOp": "it moves no data",
+            "Draw": "its numbers are those of a counter, the same on every device",
+        }[kind]
+        raise OpKindMismatchError(f"{op.name} ({kind}) has no kernels: {why}")
+    if isinstance(config, WebGPUKernelConfig):
+        if device != "webgpu":
+            raise InvalidConfigError(f"a shader runs on webgpu, not on {device}")
+        if isinstance(op, Structured) and (op.starts_as or "Tensors" in op.markers.values()):
+            raise OpKindMismatchError(
+                f"{op.name} takes a list of tensors or writes into one, which shaders of users"
+                " cannot; register a function of numpy arrays"
+            )
+        return
+    if not isinstance(config, CPUKernelConfig) or not callable(config.forward):
+        raise InvalidConfigError(
+            f"a kernel is a function, a CPUKernelConfig or a WebGPUKernelConfig, not {config!r}"
+        )
+    check_signature(op, config.forward)
+
+
+def check_signature(op: Op, forward: CPUForwardFn) -> None:
+    """A kernel names all inputs, and of the attributes those that it needs."""
+    try:
+        parameters = inspect.signature(forward).parameters
+    except ValueError:
+        return  # numpy's own functions have no signature to ask
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    known = [*op.inputs, *op.attrs]
+    unknown = [n for n, p in parameters.items() if n not in known and p.default is p.empty]
+    missing = [n for n in op.inputs if n not in parameters]
+    if unknown or missing:
+        raise KernelSignatureMismatchError(
+            f"a kernel of {op.name} has the parameters {', '.join(op.inputs)} and may have"
+            f" {', '.join(op.attrs) or 'no others'}; this one has {', '.join(parameters)}"
+        )
+
+
+def registered(op: str, device: Any, kernel: Any, scalar: bool, given: dict[str, Any]) -> Any:
+    known, kind = named(op), device_type(device)
+    if callable(kernel):
+        kernel = CPUKernelConfig(forward=kernel, **given)
+    elif isinstance(kernel, str):
+        kernel = WebGPUKernelConfig(source=kernel, **given)
+    elif given:
+        raise InvalidConfigError(f"{', '.join(given)}: say it in the config, which is given too")
+    if scalar and not isinstance(known, Elementwise):
+        raise OpKindMismatchError(f"{known.name} is not elementwise: it has no scalar form")
+    dtypes = tuple([asked(dtype) for dtype in kernel.dtypes])
+    checked(known, kind, kernel)
+    entry = KernelEntry(known, kind, kernel, scalar)
+    object.__setattr__(kernel, "dtypes", dtypes)
+    KERNELS.add(entry)
+    handle = ScalarKernelHandle if scalar else KernelHandle
+    return handle(f"{known.name} on {kind}", lambda: KERNELS.remove(entry))
+
+
+def register_forward(op: str, device: str | Device, kernel: Any, **given: Any) -> KernelHandle:
+    """A kernel for `op` on a device type, asked before the library's own.
+
+    `kernel` is a function of numpy arrays with the op's parameter names, WGSL (see
+    `WebGPUKernelConfig`), or a config. Beside a function or WGSL, the config's other fields may be
+    given by name: `dtypes=`, `predicate=`, `priority=`, `dispatch=`, `numbers=`. Shapes, dtypes,
+    broadcasting and gradients stay the op's. Raises OpNotFoundError, OpKindMismatchError,
+    KernelSignatureMismatchError, InvalidConfigError.
+    """
+    return registered(op, device, kernel, False, given)
+
+
+def register_scalar_forward(op: str, device: str | Device, kernel: Any,
+                            **given: Any) -> ScalarKernelHandle:  # fmt: skip
+    """As `register_forward`, for calls in which one operand is a Python number."""
+    return registered(op, device, kernel, True, given)
+
+
+def find_kernel_with_predicate(op: str, device: str | Device, *inputs: Any,
+                               **attrs: Any) -> KernelEntry | None:  # fmt: skip
+    """The registered kernel that such a call would use; None if it is the library's own."""
+    known, kind = named(op), device_type(device)
+    views = [x for x in inputs if isinstance(x, View)]
+    if not views:
+        raise InvalidConfigError(f"{op}: give the tensors that the call would have")
+    layouts = tuple([x.layout if isinstance(x, View) else None for x in inputs])
+    dtypes = tuple([x.dtype if isinstance(x, View) else None for x in inputs])
+    call = Call(known, layouts, dtypes, attrs, (views[0].layout,), (views[0].dtype,))  # type: ignore[arg-type]
+    return KERNELS.find(known.name, kind, call, inputs)
+
+
+def get_kernel(op: str, device: str | Device, dtype: DType | None = None) -> KernelEntry | None:
+    """The first registered kernel of an op on a device, if there is one."""
+    return first(op, device, dtype, False)
+
+
+def get_scalar_kernel(op: str, device: str | Device,
+                      dtype: DType | None = None) -> KernelEntry | None:  # fmt: skip
+    """The first registered kernel for an operand that is a number."""
+    return first(op, device, dtype, True)
+
+
+def first(op: str, device: Any, dtype: DType | None, scalar: bool) -> KernelEntry | None:
+    for entry in KERNELS.entries.get((named(op).name, device_type(device)), ()):
+        fits = dtype is None or not entry.config.dtypes or dtype in entry.config.dtypes
+        if entry.scalar is scalar and fits:
+            return entry
+    return None
+
+
+def has_scalar_kernel(op: str, device: str | Device, dtype: DType | None = None) -> bool:
+    return get_scalar_kernel(op, device, dtype) is not None
+
+
+def require_kernel(op: str, device: str | Device) -> KernelEntry:
+    """The registered kernel, or KernelNotRegisteredError."""
+    entry = get_kernel(op, device)
+    if entry is None:
+        raise KernelNotRegisteredError(f"no kernel is registered for {op} on {device}")
+    return entry

@@ -1,0 +1,185 @@
+"""Shaders of users: as kernels of ops that exist, and as ops of their own.
+
+They are compiled with all of WebGPU's runtime checks, which the library's own go without.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from wgtorch.backends.webgpu import library
+from wgtorch.dtype import DType
+from wgtorch.errors import InvalidConfigError
+from wgtorch.layout import Layout, broadcast
+from wgtorch.op import REGISTRY, Facts, Map, Op, Pass, Structured, declare
+from wgtorch.registry.configs import DispatchConfig, WebGPUKernelConfig
+from wgtorch.registry.handles import FunctionHandle
+from wgtorch.registry.opening import check_name, close_op, open_op
+
+next_number = count().__next__
+
+
+def adopted(name: str, source: str) -> str:
+    """Puts a shader's text beside the library's files; the name to find it by."""
+    if not isinstance(source, str) or not source.strip():
+        raise InvalidConfigError(f"{name}: the shader's text is missing")
+    file = f"{name}#{next_number()}.wgsl"
+    library.OWN[file] = source
+    return file
+
+
+def is_map(source: str) -> bool:
+    return "fn value_at(" in source
+
+
+def facts_by_name(config: WebGPUKernelConfig, file: str) -> Callable[[Facts], tuple[float, ...]]:
+    """The numbers that a shader's head lists."""
+    fields = library.head(file).get("launch", "").split()
+    names = [field.partition(":")[0] for field in fields]
+
+    def numbers(facts: Facts) -> tuple[float, ...]:
+        if config.numbers is not None:
+            return config.numbers(facts)
+        known = {"numel": facts.out.numel} | facts.attrs
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InvalidConfigError(
+                f"{file}: launch.{unknown[0]} is neither an attribute of the op nor `numel`; give"
+                " numbers=lambda facts: (...)"
+            )
+        return tuple([known[name] for name in names])
+
+    return numbers
+
+
+def places(inputs: tuple[str, ...], spread: bool) -> Callable[[Facts], dict[str, Layout]]:
+    """Where `NAME_nth(i)` reads: the inputs in row-major order, broadcast to the result."""
+
+    def where(facts: Facts) -> dict[str, Layout]:
+        pairs = zip(inputs, facts.layouts, strict=True)
+        shape = facts.out.shape
+        return {
+            name: layout.expand(shape) if spread else layout
+            for name, layout in pairs
+            if isinstance(layout, Layout)
+        }
+
+    return where
+
+
+def kernel_facts(name: str, inputs: tuple[str, ...], config: WebGPUKernelConfig, spread: bool,
+                 outputs: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+    """The kind of op that runs a shader, and what it declares."""
+    file = adopted(name, config.source)
+    numbers, where = facts_by_name(config, file), places(inputs, spread)
+    if is_map(config.source):
+        return Map, {"shader": file, "numbers": numbers, "places": where}
+    if "fn main(" not in config.source:
+        raise InvalidConfigError(
+            f"{name}: the shader defines neither `fn value_at(i: u32)`, element i of the result,"
+            " nor `fn main`"
+        )
+    if config.dispatch is None:
+        raise InvalidConfigError(
+            f"{name}: a shader with `fn main` needs dispatch=DispatchConfig(...)"
+        )
+    dispatch: DispatchConfig = config.dispatch
+
+    def plan(facts: Facts) -> Pass | list[Pass]:
+        if not facts.out.numel:
+            return []
+        return Pass(
+            shader=file,
+            groups=dispatch.of(facts),
+            numbers=numbers(facts),
+            reads=tuple(where(facts)),
+            writes=outputs or ("result",),
+            places=tuple(where(facts).items()),
+        )
+
+    return Structured, {"plan": plan}
+
+
+def shader_of(op: Op, config: WebGPUKernelConfig, numbers: tuple[str, ...]) -> Structured:
+    """A shader as a kernel of an op: an op that has its inputs but those that are numbers."""
+    elementwise = not hasattr(op, "combine") and not isinstance(op, Structured)
+    inputs = tuple(n for n in op.inputs if n not in numbers)
+    outputs = getattr(op, "outputs", ())
+    kind, facts = kernel_facts(op.name, inputs, config, elementwise, outputs)
+    reference = renamed(op, f"{op.name}#{next_number()}", inputs, (*op.attrs, *numbers))
+    made = declare(kind, shape=lambda *shapes, **attrs: shapes[0], outputs=outputs,
+                   method=False, promotes=False, **facts)(reference)  # fmt: skip
+    del REGISTRY[made.name]
+    return made  # type: ignore[return-value]
+
+
+def renamed(op: Op, name: str, inputs: tuple[str, ...], attrs: tuple[str, ...]) -> Callable:
+    """The op's reference under another name, with the parameters that a kernel has."""
+
+    def reference(**given: Any) -> Any:
+        return op.reference(**given)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    tensors = [
+        inspect.Parameter(n, kind, annotation=op.markers[n] or inspect.Parameter.empty)
+        for n in inputs
+    ]
+    rest = [inspect.Parameter(n, kind, annotation="float") for n in attrs]
+    reference.__signature__ = inspect.Signature([*tensors, *rest])  # type: ignore[attr-defined]
+    reference.__name__ = name
+    return reference
+
+
+# A shader as an op
+
+
+def common_shape(*shapes: Any, **attrs: Any) -> tuple[int, ...]:
+    return broadcast(*[shape for shape in shapes if shape is not None])
+
+
+def shader(source: str, *, backward: dict[str, Callable] | None = None,
+           shape: Callable[..., Any] | None = None, dtype: Callable[..., DType] | None = None,
+           dispatch: DispatchConfig | Callable | tuple[int, int, int] | None = None,
+           numbers: Callable[[Facts], tuple[float, ...]] | None = None,
+           outputs: tuple[str, ...] = ()) -> Callable[[Callable], FunctionHandle]:  # fmt: skip
+    """Declares an op whose GPU kernel is a shader; the decorated numpy function is the rest of it.
+
+    Its name, parameters and documentation are the op's; on the cpu it computes. A parameter
+    without an annotation is a tensor, any other an attribute. The shader is written as
+    `WebGPUKernelConfig` says. `backward` maps inputs to gradient formulas, functions of what they
+    name: `grad`, `result`, inputs, attributes. `shape(*shapes, **attrs)` of the result is by
+    default what the inputs broadcast to, its dtype what they promote to.
+
+    The handle that is returned is the function; `unregister()` takes the op away.
+    """
+    groups = dispatch if isinstance(dispatch, DispatchConfig) or dispatch is None else (
+        DispatchConfig(groups=dispatch)
+    )  # fmt: skip
+    config = WebGPUKernelConfig(source=source, dispatch=groups, numbers=numbers)
+
+    def opened(reference: Callable) -> FunctionHandle:
+        name = reference.__name__
+        check_name(name, "shader")
+        inputs = tensors_of(reference)
+        if not inputs:
+            raise InvalidConfigError(f"{name}: no parameter is a tensor (one without annotation)")
+        kind, facts = kernel_facts(name, inputs, config, shape is None, outputs)
+        if dtype is not None:
+            facts["dtype"] = dtype
+        op = declare(kind, shape=shape or common_shape, vjp=backward or {}, outputs=outputs,
+                     torch="-", **facts)(reference)  # fmt: skip
+        try:
+            return FunctionHandle(name, lambda: close_op(op), open_op(op))
+        except Exception:
+            close_op(op)
+            raise
+
+    return opened
+
+
+def tensors_of(reference: Callable) -> tuple[str, ...]:
+    parameters = inspect.signature(reference).parameters.values()
+    return tuple(p.name for p in parameters if p.annotation is p.empty)

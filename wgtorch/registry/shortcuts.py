@@ -1,0 +1,89 @@
+"""Elementwise ops of users in one call: a numpy function, a WGSL expression, gradients."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wgtorch.errors import InvalidConfigError
+from wgtorch.op import Elementwise, declare
+from wgtorch.registry.handles import FunctionHandle
+from wgtorch.registry.opening import check_name, close_op, open_op
+from wgtorch.registry.shaders import tensors_of
+from wgtorch.tensor import Tensor
+
+UnaryOpFn = Callable[[Tensor], Tensor]
+UnaryOpParams = dict[str, float]  # attributes of an op and their defaults
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryOpConfig:
+    """An elementwise op of one tensor.
+
+    `cpu` is a numpy function; its parameters without annotation are the tensors, others are
+    numbers. `wgsl` is an expression over the same names (a dict: one for each of "float", "int"
+    ...). `backward` maps inputs to gradient formulas. `result` is "same", "float" or "bool".
+    """
+
+    name: str
+    cpu: Callable[..., Any]
+    wgsl: str | dict[str, str]
+    backward: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    result: str = "same"
+    doc: str = ""
+
+
+class BinaryOpConfig(UnaryOpConfig):
+    """An elementwise op of two tensors, which broadcast and promote."""
+
+
+def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
+    check_name(config.name, what)
+    if not callable(config.cpu):
+        raise InvalidConfigError(f"{what}: cpu of {config.name} is not a function")
+    inputs = tensors_of(config.cpu)
+    if len(inputs) != count:
+        raise InvalidConfigError(
+            f"{what}: the numpy function of {config.name} takes {len(inputs)} tensors"
+            f" ({', '.join(inputs)}; parameters without annotation), not {count}"
+        )
+
+    def reference(*args: Any, **given: Any) -> Any:
+        return config.cpu(*args, **given)
+
+    reference.__signature__ = inspect.signature(config.cpu)  # type: ignore[attr-defined]
+    reference.__name__ = config.name
+    reference.__doc__ = config.doc or config.cpu.__doc__ or f"{config.name}, registered"
+    op = declare(
+        Elementwise,
+        wgsl=config.wgsl,
+        vjp=dict(config.backward),
+        result=config.result,
+        torch="-",
+    )(reference)
+    try:
+        return FunctionHandle(config.name, lambda: close_op(op), open_op(op))
+    except Exception:
+        close_op(op)
+        raise
+
+
+def register_unary_op(config: UnaryOpConfig | str, cpu: Callable[..., Any] | None = None,
+                      wgsl: str | dict[str, str] = "", **more: Any) -> FunctionHandle:  # fmt: skip
+    """An elementwise op of one tensor, from a `UnaryOpConfig` or from its fields.
+
+    It has what every op has: a method, an in-place form, `out=`, gradients, fusion on the GPU.
+    """
+    if isinstance(config, str):
+        config = UnaryOpConfig(name=config, cpu=cpu, wgsl=wgsl, **more)  # type: ignore[arg-type]
+    return register(config, 1, "register_unary_op()")
+
+
+def register_binary_op(config: BinaryOpConfig | str, cpu: Callable[..., Any] | None = None,
+                       wgsl: str | dict[str, str] = "", **more: Any) -> FunctionHandle:  # fmt: skip
+    """An elementwise op of two tensors, from a `BinaryOpConfig` or from its fields."""
+    if isinstance(config, str):
+        config = BinaryOpConfig(name=config, cpu=cpu, wgsl=wgsl, **more)  # type: ignore[arg-type]
+    return register(config, 2, "register_binary_op()")
