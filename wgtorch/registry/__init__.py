@@ -156,19 +156,35 @@ register_kernel, register_autograd = register_forward, register_backward
 register_scalar_kernel, ScalarKernelEntry, CPUKernelEntry = (
     register_scalar_forward, KernelEntry, KernelEntry,
 )  # fmt: skip
-CAMEL = {  # the spelling of JavaScript -> Python's
-    "coverageReport": "coverage_report", "findKernelWithPredicate": "find_kernel_with_predicate",
-    "getAutograd": "get_autograd", "getDType": "get_dtype", "getFunction": "get_function",
-    "getKernel": "get_kernel", "getMethod": "get_method", "getOpInfo": "get_op_info",
-    "getScalarKernel": "get_scalar_kernel", "hasAutograd": "has_autograd", "hasDType": "has_dtype",
-    "hasFunction": "has_function", "hasKernel": "has_kernel", "hasMethod": "has_method",
-    "hasScalarKernel": "has_scalar_kernel", "listDTypes": "list_dtypes",
-    "listFunctions": "list_functions", "listKernels": "list_kernels", "listMethods": "list_methods",
-    "listOps": "list_ops", "registerAutograd": "register_backward",
-    "registerBinaryOp": "register_binary_op", "registerFunction": "register_function",
-    "registerKernel": "register_forward", "registerMethod": "register_method",
-    "registerScalarKernel": "register_scalar_forward", "registerUnaryOp": "register_unary_op",
-    "requireWebGPU": "require_webgpu", "validateDevice": "validate_device",
-    "validateDType": "validate_dtype",
-}  # fmt: skip
-globals().update({camel: globals()[name] for camel, name in CAMEL.items()})
+
+# The spelling of JavaScript
+coverageReport = coverage_report
+findKernelWithPredicate = find_kernel_with_predicate
+getAutograd = get_autograd
+getDType = get_dtype
+getFunction = get_function
+getKernel = get_kernel
+getMethod = get_method
+getOpInfo = get_op_info
+getScalarKernel = get_scalar_kernel
+hasAutograd = has_autograd
+hasDType = has_dtype
+hasFunction = has_function
+hasKernel = has_kernel
+hasMethod = has_method
+hasScalarKernel = has_scalar_kernel
+listDTypes = list_dtypes
+listFunctions = list_functions
+listKernels = list_kernels
+listMethods = list_methods
+listOps = list_ops
+registerAutograd = register_backward
+registerBinaryOp = register_binary_op
+registerFunction = register_function
+registerKernel = register_forward
+registerMethod = register_method
+registerScalarKernel = register_scalar_forward
+registerUnaryOp = register_unary_op
+requireWebGPU = require_webgpu
+validateDevice = validate_device
+validateDType = validate_dtype
