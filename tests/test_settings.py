@@ -177,3 +177,31 @@ def test_known_variables_are_those_of_the_readme():
     table = readme[readme.index("## Environment variables") : readme.index("## Troubleshooting")]
     rows = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `WGTORCH_")]
     assert sorted(rows) == sorted(f"WGTORCH_{name}" for name in settings.VARIABLES)
+
+
+WATCHED = """
+import wgtorch as torch
+
+x = torch.randn(40, 7, device="webgpu")
+y = x.clone()
+for result in (
+    x[x > 0], x.nonzero(), x.topk(3), x.sort(0), (x > 1).long().unique(dim=0), x @ x.t(), x.sum(0),
+    x.softmax(1), x.cumsum(0), torch.cat([x, x]), x.scatter_add(0, (x > 0).long(), x),
+    torch.poisson(x.abs()), y.index_fill_(0, torch.tensor([1, 2], device="webgpu"), 3.0),
+    torch.nn.functional.conv1d(x.t()[None], x[:14, :3].reshape(2, 7, 3)),
+):
+    result[0].tolist()
+try:
+    torch.bernoulli(x + 10)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_every_op_against_its_reference(webgpu):
+    """A program under WGTORCH_CHECK=1: nothing differs, and a complaint comes at once."""
+    environment = os.environ | {"WGTORCH_CHECK": "1"}
+    program = [sys.executable, "-c", WATCHED]
+    told = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("bernoulli: Expected p_in >= 0")
