@@ -90,11 +90,17 @@ def wide(case: Case) -> Case:
     return mapped(case, lambda a: a.astype(kinds.get(a.dtype.kind, a.dtype)))
 
 
+def narrow(case: Case) -> Case:
+    kinds = {"f": np.float32, "c": np.complex64}
+    return mapped(case, lambda a: a.astype(kinds.get(a.dtype.kind, a.dtype)))
+
+
 def tensors(case: Case, device: str, wants: bool = False) -> list[Any]:
-    """The arguments on a device; float arrays require grad if `wants`."""
+    """The arguments on a device; float and complex arrays require grad if `wants`."""
 
     def on_device(a: np.ndarray) -> Any:
-        return wgtorch.tensor(a, device=device, requires_grad=wants and is_float(a))
+        wanting = wants and (is_float(a) or is_complex(a))
+        return wgtorch.tensor(a, device=device, requires_grad=wanting)
 
     return list(mapped(case, on_device).args)
 
@@ -175,6 +181,9 @@ def assert_same(got: list[np.ndarray], want: list[np.ndarray], tolerance: float,
             w = w.astype(g.dtype)
         np.testing.assert_allclose(g, w, rtol=tolerance, atol=max(smallest, 1e-37), equal_nan=True)
         if signs:
+            g, w = (
+                a.view(a.real.dtype) for a in (np.ascontiguousarray(g), np.ascontiguousarray(w))
+            )
             np.testing.assert_array_equal(np.signbit(g[w == 0]), np.signbit(w[w == 0]))
 
 
@@ -201,22 +210,24 @@ def is_differentiable(value: Any) -> bool:
 def weight_like(x: Any) -> Any:
     """Some numbers of its shape and dtype, always the same."""
     numbers = np.cos(1 + 1.7 * np.arange(x.numel())).reshape(tuple(x.shape))
+    numbers = numbers * (1 - 0.7j) if x.dtype.is_complex else numbers
     return wgtorch.tensor(numbers, dtype=x.dtype, device=x.device)
 
 
 def weighted(values: list[Any]) -> float:
-    """The sum whose gradient `gradients` gives."""
-    return sum(float(np.sum(plain(v) * plain(weight_like(v)))) for v in values)
+    """The sum whose gradient `gradients` gives; of complex numbers its real part counts."""
+    return sum(float(np.sum(plain(v) * plain(weight_like(v)).conj()).real) for v in values)
 
 
 def differences(value: Callable[[], float], array: np.ndarray, step: float) -> np.ndarray:
     """d value / d array, one coordinate at a time; `value` reads `array` anew each time."""
-    slopes = np.zeros(array.shape)
+    slopes = np.zeros(array.shape, array.dtype)
     for place in np.ndindex(array.shape):
-        kept, ends = array[place], []
-        for offset in (step, -step):
-            array[place] = kept + offset
-            ends.append(value())
-        array[place] = kept
-        slopes[place] = (ends[0] - ends[1]) / (2 * step)
+        for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
+            kept, ends = array[place], []
+            for offset in (step * unit, -step * unit):
+                array[place] = kept + offset
+                ends.append(value())
+            array[place] = kept
+            slopes[place] += unit * (ends[0] - ends[1]) / (2 * step)
     return slopes

@@ -31,6 +31,8 @@ from wgtorch.dtype import (
     bfloat16,
     bool_,
     by_name,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -45,7 +47,8 @@ from wgtorch.size import Size
 from wgtorch.tensor import Tensor
 
 CODES = {"BOOL": bool_, "U8": uint8, "I8": int8, "I16": int16, "I32": int32, "I64": int64,
-         "F16": float16, "BF16": bfloat16, "F32": float32, "F64": float64}  # fmt: skip
+         "F16": float16, "BF16": bfloat16, "F32": float32, "F64": float64, "C64": complex64,
+         "C128": complex128}  # fmt: skip  (others know no C128)
 CODE_OF = {dtype: code for code, dtype in CODES.items()}
 LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 

@@ -98,7 +98,8 @@ def between(base: Any, view: Any) -> Region:
 
 def paired(parts: Any) -> Any:
     """Parts, in memory of their own, as complex numbers."""
-    return parts.reshape((parts.layout.numel,)).clone().reshape(parts.layout.shape).view_as_complex()
+    row = parts.reshape((parts.layout.numel,)).clone()
+    return row.reshape(parts.layout.shape).view_as_complex()
 
 
 def parts_of(layout: Layout) -> Layout:

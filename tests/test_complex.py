@@ -1,0 +1,183 @@
+"""Complex numbers: every op that takes them, on every device, and what their tensors are."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from op_cases import (
+    Case,
+    arrays,
+    assert_same,
+    differences,
+    expected,
+    gradients,
+    is_differentiable,
+    is_float,
+    leaves,
+    mapped,
+    narrow,
+    parameters,
+    plain,
+    results,
+    run,
+    tensors,
+    weighted,
+    wide,
+)  # fmt: skip
+
+import wgtorch
+from wgtorch.dispatch.doors import PUBLIC
+
+LARGEST = 60
+COMPOSITES = {
+    "bmm", "cat", "convolution", "cov", "cumprod", "cumsum", "dot", "index_add", "inner", "isclose",
+    "logsumexp", "matmul", "mm", "mv", "norm", "outer", "roll", "scatter", "scatter_add", "stack",
+    "vdot",
+}  # fmt: skip
+WITHOUT = {"fill", "_true_counts", "_true_places"}  # they take no complex numbers from a caller
+
+
+def takes_complex(op) -> bool:
+    known = op.complex or op.name in COMPOSITES
+    return bool(known) and op.name not in WITHOUT and op.name in PUBLIC
+
+
+def turned(case: Case) -> Case:
+    """The case with its floats as complex numbers."""
+
+    def each(a):
+        if not is_float(a):
+            return a
+        other = np.flip(a.reshape(-1)).reshape(a.shape) if a.size else a
+        return (0.7 * a + 0.4j * other).astype(np.complex64)
+
+    return mapped(case, each)
+
+
+cases = parameters(takes_complex)
+cases = [
+    pytest.param(turned(p.values[0]), id=p.id)
+    for p in cases
+    if turned(p.values[0]).args is not p.values[0].args
+]
+every_case = pytest.mark.parametrize("case", cases)
+
+
+@every_case
+def test_value(case, device):
+    got = arrays(run(case, tensors(case, device)))
+    tolerance = max(case.op.tolerance, 4e-5)
+    assert_same(got, expected(case), tolerance, smallest=tolerance)
+
+
+@every_case
+def test_gradient(case, device):
+    """The cpu's agrees with differences of both parts; a GPU's with the cpu's."""
+    case = wide(case)
+    args = tensors(case, "cpu", wants=True)
+    if sum(x.numel() for x in leaves(args)) > LARGEST or not list(leaves(args)):
+        pytest.skip("a large sample, or none with a gradient")
+    want = gradients(case, args)
+    if device != "cpu":
+        small = narrow(case)
+        got = gradients(small, tensors(small, device, wants=True))
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(plain(g), plain(w), rtol=3e-4, atol=3e-4)
+        return
+
+    def value():
+        with wgtorch.no_grad():
+            pairs = zip(results(run(case, args)), counted, strict=True)
+            return weighted([result for result, counts in pairs if counts])
+
+    counted = [is_differentiable(r) for r in results(run(case, args))]
+    for x, slope in zip(leaves(args), want, strict=False):
+        if slope is not None:
+            slopes = differences(value, x.detach().numpy(), 1e-6)
+            np.testing.assert_allclose(plain(slope), slopes, rtol=1e-6, atol=1e-6)
+
+
+# Tensors of complex numbers
+
+
+def test_dtypes():
+    assert wgtorch.tensor([1 + 2j]).dtype is wgtorch.complex64
+    assert wgtorch.tensor(np.array([1j])).dtype is wgtorch.complex128
+    assert wgtorch.complex64.itemsize == 8
+    assert wgtorch.complex64.is_complex and not wgtorch.complex64.is_floating_point
+    assert wgtorch.complex128.to_real() is wgtorch.float64
+    assert (wgtorch.ones(2) * 1j).dtype is wgtorch.complex64
+    assert (wgtorch.ones(2, dtype=wgtorch.float64) * 1j).dtype is wgtorch.complex128
+    assert (wgtorch.arange(2) + 1j).dtype is wgtorch.complex64
+
+
+def test_parts_share_memory(device):
+    x = wgtorch.tensor([1 + 2j, 3 - 1j], device=device)
+    x.real.mul_(10)
+    x.imag = wgtorch.tensor([5.0, 6.0], device=device)
+    assert x.tolist() == [10 + 5j, 30 + 6j]
+    assert x._version == 2
+    flat = wgtorch.arange(6.0, device=device)
+    flat[2:].view(2, 2).view_as_complex().mul_(1j)
+    assert flat.tolist() == [0, 1, -3, 2, -5, 4]
+
+
+def test_memory_of_parts_outlives_a_write(device):
+    x = wgtorch.tensor([1 + 2j, 3 - 1j], device=device, requires_grad=True)
+    y = x * 1
+    loss = (y.real * y.real).sum()
+    with wgtorch.no_grad():
+        y.mul_(100)
+    loss.backward()
+    assert x.grad.tolist() == [2, 6]
+
+
+def test_gradients_flow_through_written_parts(device):
+    x = wgtorch.tensor([1.0, 2.0, 3.0], device=device, requires_grad=True)
+    z = x * (1 + 1j)
+    z.real.mul_(3)
+    (z * z.conj()).real.sum().backward()
+    assert x.grad.tolist() == [20, 40, 60]
+
+
+def test_a_complex_leaf_gets_both_slopes(device):
+    z = wgtorch.tensor([3 + 4j], device=device, requires_grad=True)
+    z.abs().sum().backward()
+    np.testing.assert_allclose(plain(z.grad), [0.6 + 0.8j], rtol=1e-6)
+    assert z.grad.dtype is wgtorch.complex64
+
+
+def test_saved_and_loaded(tmp_path, device):
+    x = wgtorch.tensor([[1 + 2j], [3 - 1j]], device=device)
+    wgtorch.save(x, tmp_path / "x.pt")
+    back = wgtorch.load(tmp_path / "x.pt", map_location="cpu")
+    assert back.dtype is wgtorch.complex64 and back.tolist() == x.tolist()
+    assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist()
+
+
+def test_as_numbers(device):
+    x = wgtorch.tensor(2 + 0j, device=device)
+    assert complex(x) == 2 and float(x) == 2 and int(x) == 2 and bool(x)
+    with pytest.raises(RuntimeError, match="cannot be converted to type double without overflow"):
+        float(wgtorch.tensor(1j, device=device))
+
+
+@pytest.mark.parametrize("what", ["lt", "maximum", "sort", "floor", "erf", "argmax", "clamp_min"])
+def test_what_has_no_order_is_refused(what, device):
+    x = wgtorch.tensor([1j, 2], device=device)
+    args = (x,) if what in ("lt", "maximum") else (0,) if what == "clamp_min" else ()
+    with pytest.raises(RuntimeError, match="not implemented for 'ComplexFloat'"):
+        getattr(x, what)(*args)
+
+
+def test_writes_that_would_lose_a_part_are_refused(device):
+    x = wgtorch.ones(2, device=device)
+    with pytest.raises(RuntimeError, match="result type ComplexFloat can't be cast"):
+        x.mul_(1j)
+
+
+def test_complex128_stays_on_the_cpu(webgpu):
+    with pytest.raises(TypeError, match=r"no complex128; use .to\(torch.complex64\)"):
+        wgtorch.ones(2, dtype=wgtorch.complex128, device=webgpu)
