@@ -11,6 +11,7 @@ class Device:
     """`device("webgpu:1")` or `device("webgpu", 1)`; has `type` and `index`."""
 
     __slots__ = ("backend", "index", "type")
+    level = 0  # of a place made by a transform: how many transforms it is inside of
     backend: Any  # who runs ops here, once opened (see backend.py)
     type: str
     index: int

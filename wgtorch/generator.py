@@ -71,6 +71,8 @@ common_seed = DEFAULT_SEED  # of sources not made yet
 
 def of(device: Device, generator: Source | None = None) -> Source:
     """The generator, or else the device's own source."""
+    if device.level:
+        device = device.root  # type: ignore[attr-defined]
     if generator is not None:
         if generator.device.type != device.type:
             raise RuntimeError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from wgtorch import generator as sources
 from wgtorch.autograd.checkpoint import DRAWS
+from wgtorch.autograd.transforms.level import levels, place_of_random
 from wgtorch.backend import backend
 from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
@@ -126,6 +127,8 @@ def drawn(kind: str, shape: tuple[int, ...], device: Device, generator: Any = No
             f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"
         )
     layout = Layout.contiguous(shape)
+    if levels.stack:
+        device = place_of_random(device)
     seed, offset = sources.of(device, generator).take(layout.numel)
     return Tensor(Storage(backend(device).draw(OPS[kind], seed, offset, layout)), layout)
 

@@ -57,6 +57,8 @@ def get_printoptions() -> dict[str, Any]:
 
 def text(x: Any) -> str:
     """`tensor([...], device=..., dtype=..., grad_fn=...)`."""
+    if x.device.level:
+        return x.device.backend.shown(x, text)
     prefix = "Parameter containing:\ntensor(" if type(x).__name__ == "Parameter" else "tensor("
     indent = len("tensor(")
     facts = []

@@ -11,6 +11,7 @@ from wgtorch import show
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.nodes import ToCopyBackward0, strided
 from wgtorch.autograd.tensors import Differentiable
+from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
 from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
@@ -299,6 +300,10 @@ def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wan
 
 def moved(x: Tensor, place: Device) -> Tensor:
     """On another device; the gradient travels back."""
+    if place.level or x.device.level:
+        x, place = between(x, place)
+        if x.device is place:
+            return x
     whole = x if x.is_whole else DOORS["copy"](x.detach())
     value = backend(x.device).send(whole.value, backend(place))
     out = Tensor(Storage(value), Layout.contiguous(x.layout.shape))

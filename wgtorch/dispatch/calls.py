@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import attach, attach_many, remember
+from wgtorch.autograd.transforms.level import together as lifted_together
 from wgtorch.dispatch.binder import apart, binder, holds_tensor, kind_of, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
 from wgtorch.layout import Layout
@@ -150,7 +151,9 @@ def settled(op: Structured, args: tuple) -> tuple:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
     device = flat[0].storage.value.device
     if any([t.storage.value.device is not device for t in flat]):
-        raise apart(op, flat)
+        args = lifted_together(args)
+        if args is None:
+            raise apart(op, flat)
     if op.promotes:
         return promoted(marks, args)
     return args

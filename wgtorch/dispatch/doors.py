@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import RECIPES, mask_of, record
+from wgtorch.autograd.transforms import level
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.announce import announced
 from wgtorch.dispatch.binder import (
@@ -44,6 +45,7 @@ PUBLIC: dict[str, Callable[..., Tensor]] = {}  # the same with names, `out=` and
 
 
 def open_doors(registry: dict[str, Op], tensor: type[Tensor]) -> None:
+    level.connect(DOORS, lambda op: cut(op, tensor))
     for name, op in registry.items():
         if name not in DOORS:
             door = gated(op, named(op, cut(op, tensor)))
@@ -305,6 +307,8 @@ def draw(op: Draw, tensor: type[Tensor]):
 
     def call(like, size, seed, offset):
         layout = Layout.contiguous(tuple(size))
+        if level.levels.stack:
+            like = level.for_random(like)
         value = like.storage.value.device.backend.draw(op, seed, offset, layout)
         return tensor(Storage(value), layout)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.rebase import rebase
+from wgtorch.autograd.transforms.level import source_for
 from wgtorch.dispatch.doors import DOORS, FACES, cast
 from wgtorch.dtype import can_cast
 from wgtorch.op import Op
@@ -48,7 +49,7 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
     if source.dtype is not target.dtype:
         source, fresh = cast(source, target.dtype), True
     if source.device is not target.device:
-        source, fresh = source.to(target.device), True
+        source, fresh = source_for(target, source), True
     put(target, source)
     if recording:
         rebase(target, source, fresh)

@@ -123,7 +123,7 @@ def check_vectors(tensors: tuple) -> None:
             )
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-        if t.device is not tensors[0].device:
+        if t.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
 
 

@@ -124,7 +124,7 @@ def check_kind(input, op: str) -> None:
 def largest(input, w: Window, with_indices: bool):
     """Of each window; the gradient goes where it was."""
     facts = (w.size, w.step, w.pad, w.apart)
-    if not with_indices and not input.requires_grad:
+    if not with_indices and not (input.requires_grad or input.device.level):
         return input._max_pool_value(*facts, w.ceil)
     out, places = input._max_pool(*facts, w.ceil)
     if not with_indices:

@@ -1,0 +1,86 @@
+"""Indexing of batches: where samples have indices of their own, the batch is merged into the
+dimension that is indexed, and each index moves to its sample's part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtorch.autograd.transforms import level
+from wgtorch.autograd.transforms.batch_rules import Batch, rule
+from wgtorch.layout import wrap_dim
+
+
+@rule("index_select", "_index", "_embedding")
+def take(batch: Batch) -> Any:
+    dim = wrap_dim(batch.attrs["dim"], max(len(batch.shape("input")), 1))
+    if not batch.is_batched("index"):
+        inputs = {"input": batch.whole("input"), "index": batch.below("index")}
+        if not batch.shape("input"):
+            inputs["input"] = inputs["input"].unsqueeze(1)
+            return batch.run(inputs, dim=1).reshape((batch.size, *batch.outs[0].shape))
+        return batch.run(inputs, dim=dim + 1)
+    index = batch.whole("index")
+    if not batch.is_batched("input"):
+        taken = level.doors["_index"](batch.below("input"), index, dim)
+        return taken.movedim(dim, 0)
+    merged = merge(batch.whole("input"), dim + 1)
+    taken = level.doors["_index"](merged, shifted(index, batch, "input", dim), 0)
+    return part(taken, len(index.layout.shape), dim)
+
+
+@rule("_index_add", "_index_put")
+def put(batch: Batch) -> Any:
+    dim = wrap_dim(batch.attrs["dim"], max(len(batch.shape("input")), 1))
+    index, source, input = batch.whole("index"), batch.whole("source"), batch.whole("input")
+    if not batch.shape("input"):
+        input = input.unsqueeze(1)
+    count = len(batch.shape("index"))
+    if not batch.is_batched("index"):
+        inputs = {"input": input, "index": batch.below("index"), "source": source}
+        return batch.run(inputs, dim=dim + 1).reshape((batch.size, *batch.outs[0].shape))
+    rest = [d for d in range(1, len(source.layout.shape)) if not dim < d <= dim + count]
+    source = source.permute((0, *range(dim + 1, dim + 1 + count), *rest))
+    inputs = {
+        "input": merge(input, dim + 1),
+        "index": shifted(index, batch, "input", dim),
+        "source": source,
+    }
+    out = batch.run(inputs, dim=0)
+    return part(out.reshape((batch.size, -1, *out.layout.shape[1:])), 2, dim).reshape(
+        (batch.size, *batch.outs[0].shape)
+    )
+
+
+def merge(tensor: Any, dim: int) -> Any:
+    """(batch, ..., n, ...) as (batch * n, ...)."""
+    moved = tensor.movedim(dim, 1)
+    shape = moved.layout.shape
+    return moved.reshape((shape[0] * shape[1], *shape[2:]))
+
+
+def part(tensor: Any, count: int, dim: int) -> Any:
+    """(batch, `count` - 1 indexed axes, rest) with the indexed axes back at `dim` of a sample."""
+    indexed = range(1, count)
+    rest = [*range(count, len(tensor.layout.shape))]
+    return tensor.permute((0, *rest[:dim], *indexed, *rest[dim:]))
+
+
+def shifted(index: Any, batch: Batch, name: str, dim: int) -> Any:
+    """Indices into the merged dimension; one out of range stays out of range."""
+    size = (batch.shape(name) or (1,))[dim]
+    index = index.long()
+    index = (index < 0).long() * size + index
+    start = index.new_tensor(range(0, size * batch.size, size) if size else [0] * batch.size)
+    start = start.reshape((batch.size, *[1] * (len(index.layout.shape) - 1)))
+    beyond = (index < 0) | (index >= size)
+    return (index + start).masked_fill(beyond, size * batch.size)
+
+
+@rule("_searchsorted")
+def searchsorted(batch: Batch) -> Any:
+    sequence, values = batch.whole("sorted_sequence"), batch.whole("input")
+    if len(batch.shape("sorted_sequence")) == 1:
+        shape = values.layout.shape
+        flat = values.reshape((batch.size, -1))
+        return batch.run({"sorted_sequence": sequence, "input": flat}).reshape(shape)
+    return batch.run({"sorted_sequence": sequence, "input": values})

@@ -1,0 +1,216 @@
+"""A Level is a transform under way, and a LevelDevice is the place where its tensors live.
+
+A tensor of a level has no elements of its own: its Value holds tensors of the levels below (see
+batch.py, dual.py), and the level's backend runs each *kind* of op on those. So every op knows
+every transform, and ops outside of transforms know nothing of them. Operands of several levels
+are first lifted to the highest among them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wgtorch.autograd import saved
+from wgtorch.device import Device
+from wgtorch.layout import Layout
+from wgtorch.op import Op, Table
+from wgtorch.storage import Storage, Value, View
+
+doors: dict[str, Callable] = {}  # the ops by name, as operators call them
+raw: Table = Table(lambda op: None)  # the ops' doors without what checks arguments before them
+
+
+def connect(opened: dict[str, Callable], cut: Callable[[Op], Callable]) -> None:
+    """Tells the levels how ops are called; they run below the doors."""
+    global doors
+    doors, raw.work_out = opened, cut
+
+
+class LevelDevice(Device):
+    """The device of a level's tensors; to users it is its root, where the elements are.
+
+    Compared with `is`, and by its own hash, it is a place of its own.
+    """
+
+    __slots__ = ("kind", "level", "root")
+    kind: type[LevelBackend]
+    root: Device
+
+    def __new__(cls, kind: type[LevelBackend], level: int, root: Device) -> LevelDevice:
+        device = object.__new__(cls)
+        device.type, device.index, device.root = root.type, root.index, root
+        device.kind, device.level = kind, level
+        device.backend = kind(device)
+        return device
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Device) and root_of(other) is self.root)
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> tuple:
+        return Device, (self.type, self.index)
+
+    def beside(self, root: Device) -> LevelDevice:
+        """The same level, on another device."""
+        return DEVICES[self.kind, self.level, root]
+
+
+DEVICES = Table(lambda key: LevelDevice(*key))  # by kind, level and root
+
+
+def root_of(device: Device) -> Device:
+    return device.root if device.level else device  # type: ignore[attr-defined]
+
+
+class LevelBackend:
+    """What the backends of all levels share."""
+
+    def __init__(self, device: LevelDevice):
+        self.device = device
+
+    def lifted(self, tensor: Any) -> Any:
+        """A tensor of a level below as one of this level, with the same layout."""
+        raise NotImplementedError
+
+    def source(self, view: View) -> Any:
+        return view
+
+    def upload(self, array: Any, dtype: Any) -> Value:
+        return self.held(self.device.root.backend.upload(array, dtype))
+
+    def held(self, value: Value) -> Value:
+        """A Value of the root as one of this level."""
+        plain = saved.Tensor(Storage(value), Layout.contiguous((value.numel,)))
+        return self.lifted(plain).storage.value
+
+    def check_truth(self, view: View) -> None:
+        """Raises where the program may not depend on data."""
+
+    def take_over(self, storage: Storage) -> None:
+        """Makes the variable of a level below, which is about to be written, one of this level."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        self.device.root.backend.synchronize()
+
+    def explain(self, view: View) -> str:
+        return f"a tensor of a transform: {view.storage.value.buffer}"
+
+
+class Levels(threading.local):
+    """The transforms that are under way in this thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+    def enter(self, level: Any) -> None:
+        level.number = len(self.stack) + 1
+        self.stack.append(level)
+
+    def leave(self, level: Any) -> None:
+        del self.stack[self.stack.index(level) :]
+
+
+levels = Levels()
+
+
+def level_of(tensor: View) -> int:
+    return tensor.storage.value.device.level
+
+
+def highest(args: Sequence[Any]) -> LevelDevice | None:
+    """The device of the innermost transform that these operands are in, if any is in one."""
+    top: Any = None
+    for a in args:
+        device: Any = a.storage.value.device if isinstance(a, View) else None
+        if isinstance(a, tuple | list):
+            device = highest(a)
+        if device is not None and device.level and (top is None or device.level > top.level):
+            top = device
+    return top
+
+
+def together(args: tuple) -> tuple | None:
+    """Operands of several levels, all lifted to the highest; None where that is no remedy."""
+    top = highest(args)
+    if top is None:
+        return None
+    if top.type == "cpu":  # numbers of the cpu follow the others to a GPU
+        roots = [root_of(t.storage.value.device) for t in tensors_in(args) if t.layout.shape]
+        top = next((top.beside(root) for root in roots if root.type != "cpu"), top)
+    raised = lifted(args, top)
+    devices = {id(t.storage.value.device) for t in tensors_in(raised)}
+    return raised if len(devices) == 1 else None
+
+
+def tensors_in(args: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for a in args:
+        found += (
+            tensors_in(a) if isinstance(a, tuple | list) else [a] if isinstance(a, View) else []
+        )
+    return found
+
+
+def lifted(args: Sequence[Any], top: LevelDevice) -> tuple:
+    return tuple([lift(a, top) for a in args])
+
+
+def lift(tensor: Any, top: LevelDevice) -> Any:
+    if not isinstance(tensor, View):
+        return lifted(tensor, top) if isinstance(tensor, tuple | list) else tensor
+    device = tensor.storage.value.device
+    if device.level == top.level:
+        home = device
+    else:
+        home = top.beside(root_of(device))
+        tensor = home.backend.lifted(tensor)
+    if home is not top and not tensor.layout.shape and home.type == "cpu":
+        return tensor.to(top)
+    return tensor
+
+
+def lift_to_top(tensor: Any) -> Any:
+    """A tensor as one of the innermost transform under way, for who differentiates there."""
+    if not levels.stack:
+        return tensor
+    top = levels.stack[-1]
+    if level_of(tensor) >= top.number:
+        return tensor
+    return DEVICES[top.kind, top.number, root_of(tensor.storage.value.device)].backend.lifted(
+        tensor
+    )
+
+
+def between(tensor: Any, place: Device) -> tuple[Any, Device]:
+    """For a move where one side is in a transform: the tensor, lifted, and where it goes."""
+    device = tensor.storage.value.device
+    if device.level >= place.level:
+        return tensor, device.beside(root_of(place))
+    return place.beside(root_of(device)).backend.lifted(tensor), place  # type: ignore[attr-defined]
+
+
+def source_for(target: Any, source: Any) -> Any:
+    """What is to be written into a tensor that is elsewhere, brought there."""
+    top = highest((target, source))
+    if top is not None and level_of(target) < top.level:
+        top.beside(root_of(target.device)).backend.take_over(target.storage)
+    return source.to(target.device)
+
+
+def place_of_random(device: Device) -> Device:
+    """Where random numbers are drawn: in the innermost vmap under way."""
+    for current in reversed(levels.stack):
+        if hasattr(current, "randomness") and device.level < current.number:
+            return DEVICES[current.kind, current.number, root_of(device)]
+    return device
+
+
+def for_random(like: Any) -> Any:
+    """A tensor that is where random numbers are drawn."""
+    device = like.storage.value.device
+    place = place_of_random(device)
+    return like if place is device else place.backend.lifted(like)
