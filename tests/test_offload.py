@@ -220,6 +220,24 @@ def test_an_attention_block_moves_each_storage_once(webgpu):
     assert np.isfinite(N(w.grad)).all()
 
 
+def test_a_view_does_not_keep_its_base_on_the_device(webgpu):
+    x = ramp((64, 64), webgpu, grad=True)
+    torch.webgpu.synchronize()
+    before = torch.memory_stats()["allocated_bytes.all.current"]
+    with graph.save_on_cpu():
+        base = x * 2.0
+        y = base[:, :8].sin().sum() + base.t()[3].cos().sum()
+    del base
+    torch.webgpu.synchronize()
+    assert torch.memory_stats()["allocated_bytes.all.current"] - before < 64 * 64 * 4
+    y.backward()
+    want = np.zeros((64, 64), np.float32)
+    data = N(x)
+    want[:, :8] = 2 * np.cos(2 * data[:, :8])
+    want[:, 3] -= 2 * np.sin(2 * data[:, 3])
+    close(x.grad, want, rtol=1e-4, atol=1e-5)
+
+
 # Races
 
 

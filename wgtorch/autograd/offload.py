@@ -100,6 +100,9 @@ class Load:
         self.host = sent.get(what)
         if self.host is None:
             packed = tensor.over(tensor.storage, what[0])
+            if not packed.is_whole and tensor.device.type != "cpu":
+                packed = packed.clone()  # now: as a promise it would keep all of the base there
+                self.device.backend.fill(packed.storage.value)
             self.host = sent[what] = packed.to("cpu")
 
     @property
