@@ -42,19 +42,20 @@ from wgtorch.nn.criterion import (
     smooth_l1_loss,
 )  # fmt: skip
 from wgtorch.nn.padding import pad
+from wgtorch.nn.scores import scaled_dot_product_attention
 from wgtorch.ops.requirements import require
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
-    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
-    "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "elu", "embedding", "feature_alpha_dropout", "gelu", "glu", "group_norm",
-    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div", "l1_loss",
-    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d",
-    "mish", "mse_loss", "named_reduction", "nll_loss", "normalize", "one_hot", "pad",
-    "pairwise_distance", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-    "tanhshrink", "threshold",
+    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "celu", "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
+    "dropout2d", "dropout3d", "elu", "embedding", "feature_alpha_dropout", "gelu", "glu",
+    "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d",
+    "max_pool2d", "mish", "mse_loss", "named_reduction", "nll_loss", "normalize", "one_hot",
+    "pad", "pairwise_distance", "prelu", "relu", "relu6", "rrelu",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]  # fmt: skip
 
 # Activations that may work in place
