@@ -1,8 +1,10 @@
 """Names of wgtorch that are imported when they are first asked for, and where they are."""
 
-MODULES = ("einops", "linalg", "nn", "optim", "profiler", "registry", "utils")
+MODULES = ("einops", "linalg", "nn", "optim", "profiler", "registry", "signal", "utils")
 EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
           "unpack")  # fmt: skip
+WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
+           "kaiser_window")  # fmt: skip
 PROFILER = ("profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",)
 DEVICES = (
     "get_device_config", "get_device_context", "has_device", "initialize_device",
@@ -30,5 +32,6 @@ LATER = {
     **{name: name for name in MODULES},
     **dict.fromkeys(EINOPS, "einops"),
     **dict.fromkeys(PROFILER, "profiler"),
+    **dict.fromkeys(WINDOWS, "windows"),
     **dict.fromkeys((*DEVICES, *REGISTRY), "registry"),
 }

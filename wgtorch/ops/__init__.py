@@ -54,6 +54,7 @@ from wgtorch.ops import (
     sorting,
     special,
     spectra,
+    spectrograms,
     splitting,
     statistics,
     transform,
@@ -65,12 +66,12 @@ from wgtorch.ops import (
 
 __all__ = [
     "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "comparison",
-    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals",
-    "division", "einsum", "exponentials", "extremes", "factorization", "floating", "fourier",
-    "grids", "indexing", "joining", "linalg", "linear", "logic", "masks", "membership",
-    "moments", "movement", "noise", "normalization", "norms", "poisson", "pooling", "pools",
-    "powers", "ranking", "rectifiers", "reductions", "reinterpretation", "requirements",
-    "rounding", "rows", "scans", "scattering", "selection", "slants", "softmax", "solving",
-    "sorting", "special", "spectra", "splitting", "statistics", "transform", "trigonometry",
-    "uniqueness", "updates", "views",
+    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals", "division",
+    "einsum", "exponentials", "extremes", "factorization", "floating", "fourier", "grids",
+    "indexing", "joining", "linalg", "linear", "logic", "masks", "membership", "moments",
+    "movement", "noise", "normalization", "norms", "poisson", "pooling", "pools", "powers",
+    "ranking", "rectifiers", "reductions", "reinterpretation", "requirements", "rounding", "rows",
+    "scans", "scattering", "selection", "slants", "softmax", "solving", "sorting", "special",
+    "spectra", "spectrograms", "splitting", "statistics", "transform", "trigonometry", "uniqueness",
+    "updates", "views",
 ]  # fmt: skip

@@ -71,10 +71,25 @@ def unfold(input, dimension: int, size: int, step: int):
 @composite(method=True, samples=None)
 def _unfold_add(input, grad, dimension: int, size: int, step: int):
     "`input` plus what each window of `unfold` has for it."
-    count, out = grad.shape[dimension % (grad.ndim - 1)], input
-    for k in range(size):
-        part = grad.select(-1, k)
-        stop = k + (count - 1) * step + 1
-        here = out._slice(dimension, k, stop, step)
-        out = out.slice_scatter(here + part, dimension, k, stop, step)
-    return out
+    if not size or not input.ndim:
+        return input + grad.sum_to_size(()) if size else input
+    dim = wrap_dim(dimension, input.ndim)
+    row = overlapped(grad.movedim(dim, -2), step).movedim(-1, dim)
+    rest = input.shape[dim] - row.shape[dim]
+    return input + row.constant_pad_nd((0, 0) * (input.ndim - 1 - dim) + (0, rest))
+
+
+def overlapped(windows, step: int):
+    """Windows (..., count, size) added up where they overlap, each `step` further than the last.
+
+    They are cut into parts of `step`: then whole rows of parts are added.
+    """
+    *batch, count, size = windows.shape
+    turns = -(-size // step)
+    parts = windows.constant_pad_nd((0, turns * step - size)).reshape((*batch, count, turns, step))
+    total = None
+    for turn in range(turns):
+        part = parts.select(-2, turn).constant_pad_nd((0, 0, turn, turns - 1 - turn))
+        total = part if total is None else total + part
+    row = total.reshape((*batch, (count + turns - 1) * step))
+    return row.narrow(-1, 0, (count - 1) * step + size)
