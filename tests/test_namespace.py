@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +32,23 @@ def test_names():
     assert {"nn", "optim", "utils", "save", "load", "rand", "Generator"} <= set(dir(wgtorch))
     with pytest.raises(AttributeError, match="module 'wgtorch' has no attribute 'nothing'"):
         wgtorch.nothing  # noqa: B018
+
+
+def test_every_named_tuple_is_in_return_types():
+    """What ops call results by; a name in the source that is missing here would not be found."""
+    ops = Path(wgtorch.__file__).parent / "ops"
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(ops.glob("*.py")))
+    found = re.findall(r'results\("(\w+)", \(([^)]*)\)', text)
+    assert len(found) > 10
+    for name, fields in found:
+        kind = getattr(wgtorch.return_types, name)
+        assert kind._fields == tuple(re.findall(r'"(\w+)"', fields)), name
+    for name in re.findall(r'pair\("(\w+)"', text):
+        assert getattr(wgtorch.return_types, name)._fields == ("values", "indices")
+    with pytest.raises(AttributeError):
+        wgtorch.return_types.add  # noqa: B018
+
+
+def test_all_of_dir_can_be_had():
+    for name in dir(wgtorch):
+        getattr(wgtorch, name)

@@ -10,7 +10,8 @@ import os as _os
 
 from wgtorch import backends  # registers cpu, webgpu and meta
 from wgtorch import (
-    amp, autograd, create, cuda, random, return_types, sampling as _sampling, show, version, webgpu,
+    amp, autograd, cpu, create, cuda, random, return_types, sampling as _sampling, show, version,
+    webgpu,
 )  # fmt: skip
 from wgtorch.amp.autocast_mode import (
     autocast, autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache,
@@ -54,10 +55,10 @@ from wgtorch.grids import tril_indices, triu_indices
 from wgtorch.legacy import TYPES as _TYPES
 from wgtorch.limits import finfo, iinfo
 from wgtorch.queries import (
-    broadcast_shapes, can_broadcast_to, clone, contiguous, detach, expand_as, is_complex,
-    is_floating_point, is_inference, is_nonzero, is_same_size, is_signed, is_storage,
-    masked_select_async, multinomial_async, narrow_copy, needs_broadcast, numel, sym_float, sym_int,
-    sym_not, typename,
+    broadcast_shapes, broadcastShapes, can_broadcast_to, clone, contiguous, detach, expand_as,
+    get_device_module, is_complex, is_floating_point, is_inference, is_nonzero, is_same_size,
+    is_signed, is_storage, masked_select_async, multinomial_async, narrow_copy, needs_broadcast,
+    numel, sym_float, sym_int, sym_not, typename,
 )  # fmt: skip
 from wgtorch.random import (
     Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, normal, rand,

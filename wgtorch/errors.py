@@ -172,6 +172,11 @@ def build_error_message(what: str, *details: str, remedy: str = "") -> str:
     return "\n".join([*lines, f"  {remedy}"] if remedy else lines)
 
 
+def build_einops_error(what: str, pattern: str, at: int) -> EinopsError:
+    """What is wrong with a pattern, and where."""
+    return EinopsError(format_equation_error(pattern, at, what))
+
+
 def format_equation_error(equation: str, at: int, what: str) -> str:
     """The complaint, the equation, and a mark under the place."""
     return f"{what}\n  {equation}\n  {' ' * at}^"

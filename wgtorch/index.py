@@ -29,6 +29,10 @@ class Indexed:
     def __setitem__(self, index: Any, value: Any) -> None:
         setitem(self, index, value)
 
+    def at(self, *index: Any) -> Any:
+        """`x[index]`, for those who come from languages without it."""
+        return getitem(self, index[0] if len(index) == 1 else index)
+
     def __iter__(self) -> Any:
         if not self.layout.shape:  # type: ignore[attr-defined]
             raise TypeError("iteration over a 0-d tensor")

@@ -28,9 +28,17 @@ REGISTRY = (
     "register_scalar_kernel", "register_unary_op", "requireWebGPU", "validateDType",
     "validateDevice", "validate_dtype",
 )  # fmt: skip
+TYPES = (
+    "AxesRecord", "DeviceInput", "DeviceLike", "DeviceType", "IndexSpec", "IndicesSpec", "MaskSpec",
+    "Number", "RangeSpec", "ReduceOperation", "Shape", "SliceSpec", "Sublist", "SublistElement",
+    "SubscriptIndex", "TensorCreator", "TensorData", "TensorLike", "TensorMeta", "TypedArray",
+)  # fmt: skip
 LATER = {
     **{name: name for name in MODULES},
     **dict.fromkeys(EINOPS, "einops"),
+    **dict.fromkeys(TYPES, "types"),
+    **dict.fromkeys(("Torch", "create_torch"), "namespace"),
+    **dict.fromkeys(("apply_out", "create_cum_extreme_result"), "_ops"),
     **dict.fromkeys(PROFILER, "profiler"),
     **dict.fromkeys(WINDOWS, "windows"),
     **dict.fromkeys((*DEVICES, *REGISTRY), "registry"),

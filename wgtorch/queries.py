@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from math import isfinite, trunc
 from typing import Any
 
+from wgtorch import cpu, webgpu
+from wgtorch.create import place as placed
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.layout import broadcast
 from wgtorch.size import Size
 from wgtorch.storage import View
 from wgtorch.storages import TypedStorage, UntypedStorage
 from wgtorch.tensor import Tensor
+
+MODULES = {"cpu": cpu, "webgpu": webgpu}
 
 
 def asked(name: str, input: Any) -> Tensor:
@@ -67,6 +71,14 @@ def typename(obj: Any) -> str:
     kind = obj if isinstance(obj, type) else type(obj)
     module = "" if kind.__module__ in ("builtins", "__builtin__") else kind.__module__ + "."
     return module.replace("wgtorch.", "torch.") + kind.__qualname__
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module about a device: `wgtorch.webgpu` or `wgtorch.cpu`."""
+    kind = placed(device).type
+    if kind not in MODULES:
+        raise RuntimeError(f"get_device_module(): there is no module about {kind!r} devices")
+    return MODULES[kind]
 
 
 # Methods as functions
@@ -155,6 +167,9 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
             if result[d] == 1:
                 result[d] = shape[d]
     return Size(result)
+
+
+broadcastShapes = broadcast_shapes
 
 
 def can_broadcast_to(shape: Sequence[int], target: Sequence[int]) -> bool:

@@ -10,7 +10,16 @@ from wgtorch.settled import results
 BOTH = ("values", "indices")
 COMPOSED: dict[str, tuple[str, ...]] = {  # of ops that are formulas of others
     "kthvalue": BOTH, "max": BOTH, "median": BOTH, "min": BOTH, "mode": BOTH, "nanmedian": BOTH,
-    "sort": BOTH, "topk": BOTH,
+    "sort": BOTH, "topk": BOTH, "aminmax": ("min", "max"), "frexp": ("mantissa", "exponent"),
+    "histogram": ("hist", "bin_edges"), "linalg_cholesky_ex": ("L", "info"),
+    "linalg_eigh": ("eigenvalues", "eigenvectors"), "linalg_inv_ex": ("inverse", "info"),
+    "linalg_lstsq": ("solution", "residuals", "rank", "singular_values"),
+    "linalg_lu": ("P", "L", "U"), "linalg_lu_factor": ("LU", "pivots"),
+    "linalg_lu_factor_ex": ("LU", "pivots", "info"), "linalg_qr": ("Q", "R"),
+    "linalg_slogdet": ("sign", "logabsdet"), "linalg_solve_ex": ("result", "info"),
+    "linalg_svd": ("U", "S", "Vh"), "lu_unpack": ("P", "L", "U"), "qr": ("Q", "R"),
+    "slogdet": ("sign", "logabsdet"), "svd": ("U", "S", "V"),
+    "triangular_solve": ("solution", "cloned_coefficient"),
 }  # fmt: skip
 
 

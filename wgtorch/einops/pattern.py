@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from wgtorch.errors import EinopsError, format_equation_error, suggestion
+from wgtorch.errors import EinopsError, build_einops_error, suggestion
 
 DOTS = "..."
 PATTERNS = 256  # so many are remembered
@@ -83,7 +83,7 @@ def tokens(text: str, whole: str, start: int) -> list[tuple[str, int]]:
 
 
 def wrong(what: str, pattern: str, place: int) -> EinopsError:
-    return EinopsError(format_equation_error(pattern, place, what))
+    return build_einops_error(what, pattern, place)
 
 
 def check_name(name: str, pattern: str, place: int) -> None:
