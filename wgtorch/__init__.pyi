@@ -7,6 +7,7 @@ from typing import Any
 from wgtorch import backends as backends
 from wgtorch import amp as amp
 from wgtorch import autograd as autograd
+from wgtorch import cpu as cpu
 from wgtorch import create as create
 from wgtorch import cuda as cuda
 from wgtorch import random as random
@@ -113,11 +114,13 @@ from wgtorch.grids import triu_indices as triu_indices
 from wgtorch.limits import finfo as finfo
 from wgtorch.limits import iinfo as iinfo
 from wgtorch.queries import broadcast_shapes as broadcast_shapes
+from wgtorch.queries import broadcastShapes as broadcastShapes
 from wgtorch.queries import can_broadcast_to as can_broadcast_to
 from wgtorch.queries import clone as clone
 from wgtorch.queries import contiguous as contiguous
 from wgtorch.queries import detach as detach
 from wgtorch.queries import expand_as as expand_as
+from wgtorch.queries import get_device_module as get_device_module
 from wgtorch.queries import is_complex as is_complex
 from wgtorch.queries import is_floating_point as is_floating_point
 from wgtorch.queries import is_inference as is_inference
@@ -634,6 +637,8 @@ def nan_to_num(input: Tensor, nan: builtins.float | None = None, posinf: builtin
 def nan_to_num_(input: Tensor, nan: builtins.float | None = None, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor: ...
 def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Any = None) -> Tensor: ...
 def heaviside_(input: Tensor | Number, values: Tensor | Number) -> Tensor: ...
+def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Any = None, center: builtins.bool = True, pad_mode: builtins.str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None, align_to_window: builtins.bool | None = None, *, out: Any = None) -> Tensor: ...
+def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Any = None, center: builtins.bool = True, normalized: builtins.bool = False, onesided: builtins.bool | None = None, length: builtins.int | None = None, return_complex: builtins.bool = False, *, out: Any = None) -> Tensor: ...
 def split(tensor: Tensor, split_size_or_sections: Any, dim: builtins.int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: builtins.int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
@@ -695,6 +700,7 @@ from wgtorch import nn as nn
 from wgtorch import optim as optim
 from wgtorch import profiler as profiler
 from wgtorch import registry as registry
+from wgtorch import signal as signal
 from wgtorch import utils as utils
 from wgtorch.einops import clear_einops_cache as clear_einops_cache
 from wgtorch.einops import get_einops_cache_size as get_einops_cache_size
@@ -703,7 +709,36 @@ from wgtorch.einops import rearrange as rearrange
 from wgtorch.einops import reduce as reduce
 from wgtorch.einops import repeat as repeat
 from wgtorch.einops import unpack as unpack
+from wgtorch.types import AxesRecord as AxesRecord
+from wgtorch.types import DeviceInput as DeviceInput
+from wgtorch.types import DeviceLike as DeviceLike
+from wgtorch.types import DeviceType as DeviceType
+from wgtorch.types import IndexSpec as IndexSpec
+from wgtorch.types import IndicesSpec as IndicesSpec
+from wgtorch.types import MaskSpec as MaskSpec
+from wgtorch.types import Number as Number
+from wgtorch.types import RangeSpec as RangeSpec
+from wgtorch.types import ReduceOperation as ReduceOperation
+from wgtorch.types import Shape as Shape
+from wgtorch.types import SliceSpec as SliceSpec
+from wgtorch.types import Sublist as Sublist
+from wgtorch.types import SublistElement as SublistElement
+from wgtorch.types import SubscriptIndex as SubscriptIndex
+from wgtorch.types import TensorCreator as TensorCreator
+from wgtorch.types import TensorData as TensorData
+from wgtorch.types import TensorLike as TensorLike
+from wgtorch.types import TensorMeta as TensorMeta
+from wgtorch.types import TypedArray as TypedArray
+from wgtorch.namespace import Torch as Torch
+from wgtorch.namespace import create_torch as create_torch
+from wgtorch._ops import apply_out as apply_out
+from wgtorch._ops import create_cum_extreme_result as create_cum_extreme_result
 from wgtorch.profiler import profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 as profiler_allow_cudagraph_cupti_lazy_reinit_cuda12
+from wgtorch.windows import bartlett_window as bartlett_window
+from wgtorch.windows import blackman_window as blackman_window
+from wgtorch.windows import hamming_window as hamming_window
+from wgtorch.windows import hann_window as hann_window
+from wgtorch.windows import kaiser_window as kaiser_window
 from wgtorch.registry import get_device_config as get_device_config
 from wgtorch.registry import get_device_context as get_device_context
 from wgtorch.registry import has_device as has_device
