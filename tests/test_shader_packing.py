@@ -9,7 +9,7 @@ import wgpu
 
 from tools.shader_runner import gpu, run
 from wgtorch import philox
-from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu import halves, library
 
 pytestmark = pytest.mark.usefixtures("webgpu")
 
@@ -47,6 +47,28 @@ def test_half_types_round_to_nearest_even(name: str):
     assert np.array_equal(words >> 16, words & 0xFFFF)
     assert same((words & 0xFFFF).astype(np.uint16).view(kind), want)
     assert same(run(f"round_{name}_f32(a)", x), want.astype(np.float32))
+
+
+def test_packing_by_the_adapter_is_used_only_where_it_is_exact():
+    """A few hundred hard numbers tell what all halves and what lies between them would."""
+    x = floats_around_halves()
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = x.astype(np.float16)
+    bits = np.arange(65536, dtype=np.uint32)
+    words = run("pack2_f16_native(vec2<f32>(a, a))", x, result="uint32")
+    exact = same((words >> 16).astype(np.uint16).view(np.float16), want)
+    exact &= same(run("round_f16_f32_native(a)", x), want.astype(np.float32))
+    every = bits.astype(np.uint16).view(np.float16).astype(np.float32)
+    exact &= same(run("unpack_f16_native(a, 1u)", bits << 16), every)
+    exact &= same(run("unpack2_f16_native(a).x", bits), every)
+    assert halves.are_native(gpu().device) == exact
+
+
+def test_rounded_numbers_are_cut():
+    x = np.arange(0, 0x7F80, 7, np.uint32).astype(np.uint16).view(ml_dtypes.bfloat16)
+    words = run("cut2_bf16(vec2<f32>(a, a))", x.astype(np.float32), result="uint32")
+    assert np.array_equal(words >> 16, words & 0xFFFF)
+    assert same((words & 0xFFFF).astype(np.uint16).view(ml_dtypes.bfloat16), x)
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16"])

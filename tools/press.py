@@ -77,7 +77,7 @@ class Pipelines:
     def __init__(self) -> None:
         self.kernels: dict[str, Kernel] = {}
 
-    def get(self, source: str, name: str) -> Kernel:
+    def get(self, source: str, name: str, trusted: bool = True) -> Kernel:
         if source not in self.kernels:
             fields = FIELDS.search(source)
             kinds = [kind_of(field) for field in fields[1].split(", ")] if fields else []
@@ -96,7 +96,12 @@ class Press(WebGPU):
         gpu = SimpleNamespace(
             device=device_,
             traits=found,
-            dialect=Dialect(int64=found.int64, f64=found.f64, wide=found.is_software),
+            dialect=Dialect(
+                int64=found.int64,
+                f64=found.f64,
+                halves=device.index == STRONG,
+                wide=found.is_software,
+            ),
             most_buffers=found.most_buffers,
             pool=Pool(device_),
             queue=Queue(),

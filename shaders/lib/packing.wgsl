@@ -40,7 +40,8 @@ fn pack2_f16(x: vec2<f32>) -> u32 { return f32_to_f16(x.x) | (f32_to_f16(x.y) <<
 fn f16_to_f32(bits: u32) -> f32 {
     let size = bits & 0x7fffu;
     let normal = (size << 13u) + select(0x38000000u, 0x70000000u, size >= 0x7c00u);
-    let tiny = bitcast<u32>(f32(size) * 5.9604645e-8);  // 2^-24
+    // 2^-14 (1 + size / 2^10) less 2^-14
+    let tiny = bitcast<u32>(bitcast<f32>((size << 13u) + 0x38800000u) - 6.1035156e-5);
     return bitcast<f32>(select(normal, tiny, size < 0x400u) | ((bits & 0x8000u) << 16u));
 }
 
@@ -49,7 +50,8 @@ fn f32_to_f16(x: f32) -> u32 {
     let size = bits & 0x7fffffffu;
     let rounded = size + 0xfffu + ((size >> 13u) & 1u);
     let normal = min((rounded - 0x38000000u) >> 13u, 0x7c00u);
-    let tiny = u32(round(bitcast<f32>(min(size, 0x38800000u)) * 16777216.0));
+    // beside 1/2 a float's last bit counts 2^-24, as a subnormal's
+    let tiny = bitcast<u32>(bitcast<f32>(min(size, 0x38800000u)) + 0.5) - 0x3f000000u;
     let number = select(normal, tiny, size < 0x38800000u);
     return select(number, 0x7e00u, size > 0x7f800000u) | ((bits >> 16u) & 0x8000u);
 }
@@ -72,9 +74,21 @@ fn unpack2_bf16(word: u32) -> vec2<f32> {
 fn pack2_bf16(x: vec2<f32>) -> u32 { return (bf16_bits(x.x) >> 16u) | bf16_bits(x.y); }
 fn round_bf16_f32(x: f32) -> f32 { return bitcast<f32>(bf16_bits(x)); }
 
+fn cut2_bf16(x: vec2<f32>) -> u32 {
+    return (bitcast<u32>(x.x) >> 16u) | (bitcast<u32>(x.y) & 0xffff0000u);
+}
+
 // The nearest bfloat16, in the upper half of the word.
 fn bf16_bits(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     let rounded = (bits + 0x7fffu + ((bits >> 16u) & 1u)) & 0xffff0000u;
     return select(rounded, (bits & 0xffff0000u) | 0x400000u, is_nan_f32(x));
+}
+
+// The same by the adapter's own packing, where that is exact.
+fn unpack_f16_native(word: u32, k: u32) -> f32 { return unpack2x16float(word >> (16u * k)).x; }
+fn unpack2_f16_native(word: u32) -> vec2<f32> { return unpack2x16float(word); }
+fn pack2_f16_native(x: vec2<f32>) -> u32 { return pack2x16float(x); }
+fn round_f16_f32_native(x: f32) -> f32 {
+    return unpack2x16float(pack2x16float(vec2<f32>(x, 0.0))).x;
 }

@@ -2,30 +2,42 @@
 struct Launch { count: u32, n1: i32 }
 var<immediate> launch: Launch;
 fn wrap_u8(x: i32) -> i32 { return x & 255; }
-@group(0) @binding(0) var<storage, read> b0: array<u32>;
+const MANY = 4u;
+@group(0) @binding(0) var<storage, read> b0: array<vec4<u32>>;
 fn add_uint8(input: i32, other: i32) -> i32 { return wrap_u8(input + other); }
 fn lane(x0: i32) -> i32 {
     let v0 = add_uint8(x0, wrap_u8(launch.n1));
     return v0;
 }
-@group(0) @binding(1) var<storage, read_write> b1: array<u32>;
+@group(0) @binding(1) var<storage, read_write> b1: array<vec4<u32>>;
 fn compute(q: u32) {
-    let i = q * 4u;
     let q0 = b0[q];
-    let r0 = lane(i32(((q0 >> 0u) & 255u)));
-    let r1 = lane(i32(((q0 >> 8u) & 255u)));
-    let r2 = lane(i32(((q0 >> 16u) & 255u)));
-    let r3 = lane(i32(((q0 >> 24u) & 255u)));
-    b1[q] = ((bitcast<u32>(r0) & 255u) << 0u) | ((bitcast<u32>(r1) & 255u) << 8u) | ((bitcast<u32>(r2) & 255u) << 16u) | ((bitcast<u32>(r3) & 255u) << 24u);
+    let r0 = lane(i32(((q0.x >> 0u) & 255u)));
+    let r1 = lane(i32(((q0.x >> 8u) & 255u)));
+    let r2 = lane(i32(((q0.x >> 16u) & 255u)));
+    let r3 = lane(i32(((q0.x >> 24u) & 255u)));
+    let r4 = lane(i32(((q0.y >> 0u) & 255u)));
+    let r5 = lane(i32(((q0.y >> 8u) & 255u)));
+    let r6 = lane(i32(((q0.y >> 16u) & 255u)));
+    let r7 = lane(i32(((q0.y >> 24u) & 255u)));
+    let r8 = lane(i32(((q0.z >> 0u) & 255u)));
+    let r9 = lane(i32(((q0.z >> 8u) & 255u)));
+    let r10 = lane(i32(((q0.z >> 16u) & 255u)));
+    let r11 = lane(i32(((q0.z >> 24u) & 255u)));
+    let r12 = lane(i32(((q0.w >> 0u) & 255u)));
+    let r13 = lane(i32(((q0.w >> 8u) & 255u)));
+    let r14 = lane(i32(((q0.w >> 16u) & 255u)));
+    let r15 = lane(i32(((q0.w >> 24u) & 255u)));
+    b1[q] = vec4<u32>(((bitcast<u32>(r0) & 255u) << 0u) | ((bitcast<u32>(r1) & 255u) << 8u) | ((bitcast<u32>(r2) & 255u) << 16u) | ((bitcast<u32>(r3) & 255u) << 24u), ((bitcast<u32>(r4) & 255u) << 0u) | ((bitcast<u32>(r5) & 255u) << 8u) | ((bitcast<u32>(r6) & 255u) << 16u) | ((bitcast<u32>(r7) & 255u) << 24u), ((bitcast<u32>(r8) & 255u) << 0u) | ((bitcast<u32>(r9) & 255u) << 8u) | ((bitcast<u32>(r10) & 255u) << 16u) | ((bitcast<u32>(r11) & 255u) << 24u), ((bitcast<u32>(r12) & 255u) << 0u) | ((bitcast<u32>(r13) & 255u) << 8u) | ((bitcast<u32>(r14) & 255u) << 16u) | ((bitcast<u32>(r15) & 255u) << 24u));
 }
 
-// Runs `compute(i)` at every index. Fusion writes `compute`, its loads and its stores.
+// Runs `compute(i)` for every MANY quads: elements are short, and sixteen bytes are best at once.
 //
-// expects: fn compute(i: u32)   and   launch.count = how many indices
+// expects: fn compute(i: u32), MANY   and   launch.count = how many quads
 
 const GROUP = 256u;
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-    for (var i = id.x; i < launch.count; i += groups.x * GROUP) { compute(i); }
+    for (var i = id.x; i * MANY < launch.count; i += groups.x * GROUP) { compute(i); }
 }

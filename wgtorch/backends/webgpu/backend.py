@@ -8,6 +8,7 @@ from weakref import ref
 import numpy as np
 
 from wgtorch.backends.webgpu import codegen
+from wgtorch.backends.webgpu.crossing import Crossings
 from wgtorch.backends.webgpu.deferral import Deferrals
 from wgtorch.backends.webgpu.folding import Folder
 from wgtorch.backends.webgpu.fusion import PUT_OFF, Deferred, Load, Program, Promise
@@ -46,12 +47,14 @@ class WebGPU:
         self.dialect = self.gpu.dialect
         self.take, self.queue = self.gpu.pool.take, self.gpu.queue
         self.dock = Dock(self)
+        self.prefetch = 0 if self.gpu.traits.is_software else 1  # nodes to look ahead in backward
         self.gpu.abandoned = self.abandoned
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
         self.kernels: dict[tuple, Kernel] = {}  # by structure, never by text
         self.deferrals = Deferrals(self)
         self.folder = Folder(self)
+        self.crossings = Crossings(self)
         self.launcher = Launcher(self)
         self.reduction = self.folder.reduction
         self.structured = self.launcher.structured
@@ -242,6 +245,8 @@ class WebGPU:
             program = self.deferrals.join(program)
             if program is None:
                 return
+        if program.load_numbers and self.crossings.run(program):
+            return
         pairs = takeovers(program) if value.numel >= LEAST else ()
         kernel = self.kernels.get((program.key, pairs) if pairs else program.key)
         if kernel is None:

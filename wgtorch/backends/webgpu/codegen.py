@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.fusion import DRAWN, Deferred, Load, Program, Promise
@@ -22,14 +23,18 @@ from wgtorch.backends.webgpu.packing import (
     quad_type,
     read_one,
     read_quad,
+    read_words,
+    words_type,
     write_one,
     write_quad,
+    write_words,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted, spelled
 from wgtorch.dtype import DType, bool_
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.settled import TypedOp
 
+HALVES = re.compile(r"\b(pack2_f16|unpack_f16|unpack2_f16|round_f16_f32)\b")
 LAUNCH = "var<immediate> launch: Launch;"
 Pairs = tuple[tuple[int, int], ...]
 
@@ -65,6 +70,8 @@ class Writer:
 
     def text(self, tail: str) -> str:
         body = "\n".join([*self.lines, "", tail])
+        if self.dialect.halves:
+            body = HALVES.sub(r"\1_native", body)
         return declare_launch(self.fields) + library.needed(body) + body
 
 
@@ -262,31 +269,63 @@ def name_of(program: Program, value: Promise | Load | Deferred) -> str:
 
 
 def elementwise(program: Program, dialect: Dialect, pairs: Pairs = ()) -> str:
-    """Four elements per call of `compute`, stored by whole words."""
-    writer = Writer(dialect, "count")
-    body = quad_body(writer, program, pairs, load_quad)
+    """Four elements per call of `compute`, or as many as fill 16 bytes, stored by whole words."""
+    writer, many = Writer(dialect, "count"), quads_at_once(program, dialect)
+    if many > 1:
+        writer.declare(f"const MANY = {many}u;")
+    load = load_quad if many == 1 else partial(load_short, many=many)
+    body = quad_body(writer, program, pairs, load, many)
     writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
-    return writer.text(library.shader("elementwise.wgsl"))
+    return writer.text(library.shader("elementwise_short.wgsl" if many > 1 else "elementwise.wgsl"))
 
 
-def quad_body(writer: Writer, program: Program, pairs: Pairs, load_one_quad: Callable) -> list[str]:
-    """Statements that load, compute and store quad `q`. What `pairs` name, (store, load), is
-    stored where it was loaded from."""
+def quads_at_once(program: Program, dialect: Dialect) -> int:
+    """How many quads of the longest dtype fill 16 bytes; one where operands do not lie plainly."""
+    if not dialect.unrolls or any(load.form not in (PLAIN, SINGLE) for load in program.loads):
+        return 1
+    kept = [load for load in program.loads if load.form == PLAIN] + program.stores
+    return max(1, 4 // max(each.dtype.itemsize for each in kept))
+
+
+def load_short(
+    writer: Writer, index: int, load: Load, access: str, many: int
+) -> tuple[list[str], list[str]]:
+    """As `load_quad`, of `many` quads; `q` counts those."""
+    if load.form == SINGLE:
+        lines, lanes = load_quad(writer, index, load, access)
+        return lines, lanes * many
+    words = load.dtype.itemsize * many
+    name = writer.bind(words_type(words), access)
+    return read_words(load.dtype, name, "q", words, f"q{index}")
+
+
+def quad_body(
+    writer: Writer, program: Program, pairs: Pairs, load_one_quad: Callable, many: int = 1
+) -> list[str]:
+    """Statements that load, compute and store quad `q`, or `many` quads. What `pairs` name, (store,
+    load), is stored where it was loaded from."""
     taken, names, loads = dict(pairs), {}, []
     for n, load in enumerate(program.loads):
         names[n] = f"b{writer.slots}"
         access = "read_write" if n in taken.values() else "read"
         loads.append(load_one_quad(writer, n, load, access))
     lane_function(writer, program, program.stores)
-    body = ["let i = q * 4u;"] + [line for lines, _ in loads for line in lines]
-    for k in range(4):
+    body = ["let i = q * 4u;"] if many == 1 else []
+    body += [line for lines, _ in loads for line in lines]
+    for k in range(4 * many):
         body.append(f"let r{k} = lane({', '.join(lanes[k] for _, lanes in loads)});")
     several = len(program.stores) > 1
     for n, step in enumerate(program.stores):
         name = names[taken[n]] if n in taken else ""
-        name = name or writer.bind(quad_type(step.dtype, writer.dialect), "read_write")
+        kind = words_type(step.dtype.itemsize * many) if many > 1 else ""
+        kind = kind or quad_type(step.dtype, writer.dialect)
+        name = name or writer.bind(kind, "read_write")
         member = f".r{n}" if several else ""
-        body += write_quad(step.dtype, name, "q", [f"r{k}{member}" for k in range(4)])
+        values = [f"r{k}{member}" for k in range(4 * many)]
+        if many > 1:
+            body.append(write_words(step.dtype, name, "q", values, True))
+        else:
+            body += write_quad(step.dtype, name, "q", values, True)
     return body
 
 
@@ -340,7 +379,7 @@ def assignment_by_fours(program: Program, layout: Layout, dtype: DType, dialect:
         place_function(writer, "target_place", layout.form)
         quad = "(target_place(i) / 4u)"
     member = ".r0" if program.stores else ""
-    body += write_quad(dtype, name, quad, [f"r{k}{member}" for k in range(4)])
+    body += write_quad(dtype, name, quad, [f"r{k}{member}" for k in range(4)], True)
     for n, step in enumerate(program.stores, 1):
         store = writer.bind(quad_type(step.dtype, dialect), "read_write")
         body += write_quad(step.dtype, store, "q", [f"r{k}.r{n}" for k in range(4)])

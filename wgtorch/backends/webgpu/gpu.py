@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wgtorch.backends.webgpu import adapter
+from wgtorch.backends.webgpu import adapter, halves
 from wgtorch.backends.webgpu.faults import exception
 from wgtorch.backends.webgpu.packing import Dialect
 from wgtorch.backends.webgpu.pipelines import Pipelines
@@ -21,6 +21,7 @@ class GPU:
             int64=traits.int64,
             f64=traits.f64,
             unrolls=not traits.compiles_slowly,
+            halves=not traits.is_software and halves.are_native(self.device),
             wide=traits.is_software and traits.int64,
         )
         self.most_buffers = self.traits.most_buffers

@@ -32,6 +32,7 @@ class Dialect:
     int64: bool = False
     f64: bool = False
     unrolls: bool = True  # whether the driver's compiler takes long functions in its stride
+    halves: bool = False  # whether its own packing of float16 is exact (see halves.py)
     wide: bool = False  # whether eight elements are best read at once: loads are dear, however long
 
     def type_of(self, dtype: DType) -> str:
@@ -64,6 +65,8 @@ ENCODE = {
     int16: "(bitcast<u32>({0}) & 65535u)",
 }
 PAIRS = {float16: "pack2_f16", bfloat16: "pack2_bf16"}
+CUT = {float16: "pack2_f16", bfloat16: "cut2_bf16"}  # of numbers that are rounded already
+UNPAIRED = {float16: "unpack2_f16", bfloat16: "unpack2_bf16"}
 ROUNDED = {  # what makes a result one that the dtype can hold
     uint8: "wrap_u8({0})", int8: "wrap_i8({0})", int16: "wrap_i16({0})",
     float16: "round_f16_f32({0})", bfloat16: "round_bf16_f32({0})",
@@ -93,11 +96,15 @@ def quad_type(dtype: DType, dialect: Dialect) -> str:
     return kind if words == 1 else f"vec{words}<{kind}>"
 
 
+def words_type(many: int) -> str:
+    return "u32" if many == 1 else f"vec{many}<u32>"
+
+
 def oct_type(dtype: DType, dialect: Dialect) -> str:
     """Of a buffer seen by eights, where `Dialect.wide`."""
     if dtype.itemsize == 4:
         return "vec4<u64>"
-    return f"vec{2 * dtype.itemsize}<u32>" if dtype.itemsize < 4 else quad_type(dtype, dialect)
+    return words_type(2 * dtype.itemsize) if dtype.itemsize < 4 else quad_type(dtype, dialect)
 
 
 def read_one(dtype: DType, name: str, place: str) -> str:
@@ -122,26 +129,36 @@ def read_quad(dtype: DType, name: str, quad: str, local: str) -> tuple[list[str]
     fetch = [f"let {local} = {name}[{quad}];"]
     if dtype.itemsize == 4:
         return fetch, [f"{local}.{lane}" for lane in LANES]
-    if dtype.itemsize == 2:
-        halves = [f"({local}.{c} {how})" for c in "xy" for how in ("& 65535u", ">> 16u")]
-        return fetch, [decoded(dtype, half) for half in halves]
-    return fetch, [decoded(dtype, f"(({local} >> {8 * k}u) & 255u)") for k in range(4)]
+    return read_words(dtype, name, quad, dtype.itemsize, local)
+
+
+def read_words(
+    dtype: DType, name: str, place: str, many: int, local: str
+) -> tuple[list[str], list[str]]:
+    """(statements, the elements) of `many` words, of a short dtype."""
+    lines, values = [f"let {local} = {name}[{place}];"], []
+    words = [local] if many == 1 else [f"{local}.{lane}" for lane in LANES[:many]]
+    if dtype not in UNPAIRED:
+        return lines, [value for word in words for value in unpacked(dtype, word)]
+    for k, word in enumerate(words):
+        lines.append(f"let {local}_{k} = {UNPAIRED[dtype]}({word});")
+        values += [f"{local}_{k}.x", f"{local}_{k}.y"]
+    return lines, values
 
 
 def read_oct(dtype: DType, name: str, place: str, local: str) -> tuple[list[str], list[str]]:
     """(statements, the eight elements) of oct number `place`."""
     if dtype.itemsize == 8:
         return [], [f"{name}[{place} * 8u + {k}u]" for k in range(8)]
-    fetch = [f"let {local} = {name}[{place}];"]
     if dtype.itemsize == 4:
         vector = f"vec4<{dtype.wgsl}>"
-        fetch += [
+        fetch = [
+            f"let {local} = {name}[{place}];",
             f"let {local}_even = bitcast<{vector}>(vec4<u32>({local}));",
             f"let {local}_odd = bitcast<{vector}>(vec4<u32>({local} >> vec4<u32>(32u)));",
         ]
         return fetch, [f"{local}_{side}.{lane}" for lane in LANES for side in ("even", "odd")]
-    words = [f"{local}.{lane}" for lane in LANES[: 2 * dtype.itemsize]]
-    return fetch, [value for word in words for value in unpacked(dtype, word)]
+    return read_words(dtype, name, place, 2 * dtype.itemsize, local)
 
 
 def unpacked(dtype: DType, word: str) -> list[str]:
@@ -151,20 +168,32 @@ def unpacked(dtype: DType, word: str) -> list[str]:
     return [decoded(dtype, f"({part} & {(1 << bits) - 1}u)") for part in parts]
 
 
-def write_quad(dtype: DType, name: str, quad: str, values: list[str]) -> list[str]:
+def write_quad(
+    dtype: DType, name: str, quad: str, values: list[str], is_rounded: bool = False
+) -> list[str]:
+    """Statements. `is_rounded`: the values are such as the dtype can hold."""
     if dtype.itemsize == 8:
         return [f"{name}[{quad} * 4u + {k}u] = {v};" for k, v in enumerate(values)]
     if dtype.itemsize == 4:
         return [f"{name}[{quad}] = vec4<{dtype.wgsl}>({', '.join(values)});"]
-    if dtype in PAIRS:
-        pairs = [f"{PAIRS[dtype]}(vec2<f32>({values[k]}, {values[k + 1]}))" for k in (0, 2)]
-        return [f"{name}[{quad}] = vec2<u32>({', '.join(pairs)});"]
-    bits = [ENCODE[dtype].format(v) for v in values]
-    if dtype.itemsize == 2:
-        pairs = [f"{bits[k]} | ({bits[k + 1]} << 16u)" for k in (0, 2)]
-        return [f"{name}[{quad}] = vec2<u32>({', '.join(pairs)});"]
-    word = " | ".join(f"({b} << {8 * k}u)" for k, b in enumerate(bits))
-    return [f"{name}[{quad}] = {word};"]
+    return [write_words(dtype, name, quad, values, is_rounded)]
+
+
+def write_words(
+    dtype: DType, name: str, place: str, values: list[str], is_rounded: bool = False
+) -> str:
+    """A statement that writes whole words of a short dtype."""
+    many, words = per_word(dtype), []
+    for k in range(0, len(values), many):
+        if dtype in PAIRS:
+            pack = (CUT if is_rounded else PAIRS)[dtype]
+            words.append(f"{pack}(vec2<f32>({values[k]}, {values[k + 1]}))")
+            continue
+        bits = [f"({ENCODE[dtype].format(v)} << {32 // many * n}u)"
+                for n, v in enumerate(values[k : k + many])]  # fmt: skip
+        words.append(" | ".join(bits))
+    said = words[0] if len(words) == 1 else f"vec{len(words)}<u32>({', '.join(words)})"
+    return f"{name}[{place}] = {said};"
 
 
 def encoded(dtype: DType, value: str) -> str:
