@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from math import isfinite, trunc
 from typing import Any
@@ -11,12 +10,14 @@ from wgtorch import cpu, webgpu
 from wgtorch.create import place as placed
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.layout import broadcast
+from wgtorch.lazy import Lazy
 from wgtorch.size import Size
 from wgtorch.storage import View
 from wgtorch.storages import TypedStorage, UntypedStorage
 from wgtorch.tensor import Tensor
 
 MODULES = {"cpu": cpu, "webgpu": webgpu}
+asyncio = Lazy("asyncio")  # a tenth of our own import
 
 
 def asked(name: str, input: Any) -> Tensor:
