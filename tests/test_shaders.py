@@ -34,6 +34,8 @@ def typed_ops(dtype):
 
 
 def refused(op, dtype):
+    if dtype.is_complex:
+        return not op.complex
     kinds = ("bool", "integer", "float")
     return kinds[dtype.category] in op.refuses or (op.result == "float" and dtype.category < 2)
 
@@ -49,7 +51,7 @@ def read(kind: str, place: int) -> str:
     return {
         "f32": f"bitcast<f32>({word})", "i32": f"bitcast<i32>({word})", "bool": f"({word} != 0u)",
         "vec2<u32>": f"vec2<u32>({word}, source[{place + 1}u])", "i64": f"i64({word})",
-        "f64": f"f64(bitcast<f32>({word}))",
+        "f64": f"f64(bitcast<f32>({word}))", "c64": f"c64(bitcast<f32>({word}), 1.5)",
     }[kind]  # fmt: skip
 
 
@@ -58,6 +60,7 @@ def written(kind: str, value: str) -> str:
         "f32": f"bitcast<u32>({value})", "i32": f"bitcast<u32>({value})",
         "bool": f"select(0u, 1u, {value})", "vec2<u32>": f"dot({value}, vec2<u32>(1u, 1u))",
         "i64": f"u32({value} & 0xffffffffli)", "f64": f"bitcast<u32>(f32({value}))",
+        "c64": f"bitcast<u32>(dot({value}, vec2<f32>(1.0, 2.0)))",
     }[kind]  # fmt: skip
 
 

@@ -170,6 +170,7 @@ def of_one_float_dtype(door):
     "c64(real, imag)",
     vjp={"real": lambda grad: grad.real, "imag": lambda grad: grad.imag},
     samples=binary(),
+    refuses=floats_only("complex"),
     result="complex",
     gate=of_one_float_dtype,
     method=False,
