@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
 from typing import Any
 
 from wgtorch import (
     Tensor,
-    arange,
     float16,
     float32,
     int64,
@@ -299,51 +297,27 @@ def nll_loss(
     """-input[target], times `weight[target]`, for input that is log probabilities."""
     reduction = named_reduction(size_average, reduce, reduction)
     check_classes(input, target, weight)
-    dim = 0 if input.ndim == 1 else 1
-    ignored: Any = target == ignore_index
-    index = target.masked_fill(ignored, 0).unsqueeze(dim)
-    loss = -Pick.apply(input, index, dim).squeeze(dim)
-    weights = class_weights(target, ignored, weight, input.dtype)
-    loss = (loss if weight is None else loss * weights).masked_fill(ignored, 0)
+    loss = input._class_loss(target, ignore_index)
+    if weight is None and reduction != "mean":
+        return reduced(loss, reduction)
+    weights = class_weights(target, target == ignore_index, weight, input.dtype)
+    loss = loss if weight is None else loss * weights
     if reduction == "mean":
         return loss.sum() / weights.sum()
     return reduced(loss, reduction)
 
 
-class Pick(Function):
-    """One element of each row. Its gradient is an expression, which fuses, and not a scatter."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, index: Tensor, dim: int) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.dim, ctx.size = dim, input.shape[dim]
-        return input.gather(dim, index)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (index,) = ctx.saved_tensors
-        classes = along(counted(ctx.size, grad.device.backend), grad, ctx.dim)
-        return where(index == classes, grad, 0), None, None
-
-
-@lru_cache(maxsize=64)
-def counted(size: int, backend: Any) -> Tensor:
-    """0, 1, 2, ... on a device; by its backend, as a device that was lost has another one."""
-    return arange(size, device=backend.device)
-
-
 def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    if input.ndim == 0:
+    shape, have = input.layout.shape, target.layout.shape
+    if not shape:
         raise RuntimeError("nll_loss: input should have at least 1 dimension, for the classes")
-    batch = input.shape[:1] if input.ndim > 1 else ()
-    if input.ndim > 1 and target.ndim >= 1 and tuple(target.shape[:1]) != tuple(batch):
+    batch = shape[:1] if len(shape) > 1 else ()
+    if batch and have and have[:1] != batch:
         raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-            f"({target.shape[0]})."
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({have[0]})."
         )
-    wanted = (*batch, *input.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise RuntimeError(f"Expected target size {list(wanted)}, got {list(target.shape)}")
+    if have != (*batch, *shape[2:]):
+        raise RuntimeError(f"Expected target size {[*batch, *shape[2:]]}, got {list(have)}")
     if target.is_floating_point():
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
     classes = input.shape[1 if input.ndim > 1 else 0]

@@ -7,6 +7,7 @@ from wgtorch.ops import (
     arithmetic,
     bessel,
     calculus,
+    classes,
     comparison,
     complexes,
     contraction,
@@ -65,9 +66,10 @@ from wgtorch.ops import (
 )  # fmt: skip
 
 __all__ = [
-    "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "comparison",
-    "complexes", "contraction", "convolution", "correlation", "counting", "diagonals", "division",
-    "einsum", "exponentials", "extremes", "factorization", "floating", "fourier", "grids",
+    "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "classes",
+    "comparison", "complexes", "contraction", "convolution", "correlation", "counting",
+    "diagonals", "division", "einsum", "exponentials", "extremes", "factorization", "floating",
+    "fourier", "grids",
     "indexing", "joining", "linalg", "linear", "logic", "masks", "membership", "moments",
     "movement", "noise", "normalization", "norms", "poisson", "pooling", "pools", "powers",
     "ranking", "rectifiers", "reductions", "reinterpretation", "requirements", "rounding", "rows",
