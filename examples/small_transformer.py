@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import wgtorch as torch
 from wgtorch import nn
+from wgtorch.autograd.graph import save_on_cpu, saved_tensor_report
 
 Way = Callable[[], AbstractContextManager]
 
@@ -97,7 +98,7 @@ class Cost:
     """What one way of saving tensors costs, a step."""
 
     way: str
-    on_device: int  # bytes that the graph keeps there, between forward and backward
+    on_device: int  # bytes that the graph keeps there between forward and backward
     on_host: int
     on_disk: int
     peak: int  # of device memory, during the step
@@ -119,9 +120,6 @@ class Bench:
     def loss(self) -> torch.Tensor:
         scores = self.model(self.data[:, :-1])
         return nn.functional.cross_entropy(scores.flatten(0, 1), self.data[:, 1:].flatten())
-
-    def stats(self) -> dict[str, int]:
-        return torch.memory_stats(self.device)
 
     def settle(self) -> None:
         if torch.device(self.device).type == "webgpu":
@@ -152,21 +150,15 @@ class Bench:
         """One more step, stopped between forward and backward to look at the memory."""
         self.settle()
         torch.reset_peak_memory_stats(self.device)
-        before = self.stats()
         with way():
             loss = self.loss()
         self.settle()
-        after = self.stats()
-
-        def more(key: str) -> int:
-            return after.get(key, 0) - before.get(key, 0)
-
-        cost.on_device = more("allocated_bytes.all.current")
-        cost.on_host = more("saved_tensors.host_bytes.current")
-        cost.on_disk = more("saved_tensors.disk_bytes.current")
+        report = saved_tensor_report(loss)
+        cost.on_device, cost.on_host = report.bytes_in("device"), report.bytes_in("host")
+        cost.on_disk = report.bytes_in("disk")
         loss.backward()
         self.settle()
-        cost.peak = self.stats().get("allocated_bytes.all.peak", 0)
+        cost.peak = torch.memory_stats(self.device)["allocated_bytes.all.peak"]
         return cost
 
 
@@ -203,7 +195,7 @@ def bench_of(options: argparse.Namespace) -> Bench:
 def main(given: list[str] | None = None) -> list[Cost]:
     """What saving on the host costs; the pages beside this file show the other ways."""
     options = arguments(__doc__ or "", given)
-    return compare(bench_of(options), [("save_on_cpu", torch.autograd.graph.save_on_cpu)])
+    return compare(bench_of(options), [("save_on_cpu", save_on_cpu)])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What wgtorch costs, beside numpy and whatever peers are installed; every floor with its ratio.
 
-python tools/bench.py [ops] [cpu] [work] [gpu] [start] [hooks]     the first three and start by default
+python tools/bench.py [start] [ops] [cpu] [work] [gpu] [hooks]     the first four by default
     --peer PYTHON    an interpreter that has tinygrad or torch-vulkan (may be given twice)
     --beside FOLDER  another checkout whose tools/bench.py ops is run in the same minute
     --profile        where the Python time of a training step goes
