@@ -33,6 +33,7 @@ def operands(device):
         "x": made(4, 8), "y": made(4, 8), "row": made(1, 8), "column": made(4, 1),
         "i": made(4, 8, dtype=torch.int64), "u": made(4, 8, dtype=torch.uint8),
         "h": made(4, 8, dtype=torch.float16), "b": made(4, 8, dtype=torch.bool), "torch": torch,
+        "wide": made(64, 128),
     }  # fmt: skip
 
 
@@ -42,6 +43,7 @@ CASES = {  # name: (expression, press)
     "chain_shared_operand": ("(x * 2 + 1).relu() * x", "strong"),
     "broadcast": ("row + column", "strong"),
     "transposed": ("x.T + y.T", "strong"),
+    "transposed_by_blocks": ("wide.T + 1", "strong"),
     "offset": ("x[1:] + y[1:]", "strong"),
     "uint8_wraps": ("u + 255", "strong"),
     "bool_and": ("b & (x > 0)", "strong"),

@@ -46,6 +46,8 @@ def test_offsets_and_steps(webgpu):
 
 def test_what_is_transposed_is_read_by_fours(webgpu, crossings):
     x = torch.tensor(RNG.random((64, 128)), dtype=torch.float32, device=webgpu)
+    if not crossings.home.dialect.unrolls:
+        pytest.skip("this adapter's compiler is spared long functions")
     crossings.ready.clear()
     x.t().contiguous().cpu().numpy()
     assert [launch is not None for launch in crossings.ready.values()] == [True]
