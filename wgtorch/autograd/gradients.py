@@ -229,7 +229,7 @@ def checked(output: Any, grad: Any, place: int) -> Any:
             f" torch.Size({list(grad.layout.shape)}) and output[{place}] has a shape of"
             f" torch.Size({list(shape)})."
         )
-    if not isinstance(output, GradientEdge) and grad.device is not output.device:  # type: ignore
+    if not isinstance(output, GradientEdge) and grad.device != output.device:  # type: ignore
         raise RuntimeError(
             f"Function returned an invalid gradient: grad_output[{place}] is on {grad.device},"  # type: ignore
             f" output[{place}] on {output.device}"

@@ -215,8 +215,10 @@ class BatchBackend(LevelBackend):
     def reseen(self, value: Value, dtype: Any) -> Value:
         """Complex numbers as pairs of real ones, or pairs as complex numbers."""
         held: Batched = value.buffer
-        if dtype.is_complex is value.dtype.is_complex:
+        if dtype is value.dtype:
             return value
+        if dtype.is_complex is value.dtype.is_complex:
+            return self._as_bytes(value, dtype)
         if dtype.is_complex:
             count = value.numel // 2
             shape, strides = (count, 2), (2, 1)
@@ -228,6 +230,17 @@ class BatchBackend(LevelBackend):
             tensor, step = level.doors["view_as_real"](held.tensor), held.step * 2
             count = value.numel * 2
         return Value(self.device, dtype, count, Batched(tensor, held.size, step))
+
+    def _as_bytes(self, value: Value, dtype: Any) -> Value:
+        """The same bytes of each sample as other elements."""
+        held: Batched = value.buffer
+        shape, strides = (value.numel,), (1,)
+        if held.size is not None:
+            shape, strides = (held.size, *shape), (held.step, *strides)  # type: ignore[assignment]
+        memory = seen(held.tensor, Layout.of(shape, strides, 0))
+        tensor = level.doors["_view_dtype"](memory, dtype, value.dtype)
+        step = tensor.layout.strides[0] if held.size is not None else held.step
+        return Value(self.device, dtype, tensor.layout.shape[-1], Batched(tensor, held.size, step))
 
     def take_over(self, storage: Storage) -> None:
         raise RuntimeError(IN_PLACE)

@@ -87,13 +87,16 @@ class DualBackend(LevelBackend):
         primals, moves = self.below(args)
         if op.casts:
             result = level.doors["copy"].at(primals[0], typed.compute)  # type: ignore[attr-defined]
-            tangent = moves[0] if typed.compute.is_floating_point else None
+            tangent = moves[0] if typed.compute.category >= 2 else None
             if tangent is not None:
                 tangent = level.doors["copy"].at(tangent, typed.compute)  # type: ignore[attr-defined]
             return self.value_of(result, tangent, out)
         result = apply(op, typed.compute, args, primals, attrs)
-        if not result.dtype.is_floating_point:
-            moves = [None] * len(moves)
+        dtype = result.dtype
+        if not (dtype.is_floating_point or dtype.is_complex) or not op.vjp:
+            return self.value_of(result, None, out)
+        if is_crossing(op, dtype, primals):
+            return self.value_of(*tangents.of_any(op, primals, moves, attrs)[0], out)
         tangent = tangents.of_elementwise(op, primals, moves, attrs, result)
         return self.value_of(result, tangent, out)
 
@@ -180,6 +183,12 @@ class DualBackend(LevelBackend):
         tangent = self.tangent(view)
         said = text(self.primal(view))
         return said if tangent is None else f"{said[:-1]}, tangent={text(tangent)})"
+
+
+def is_crossing(op: Any, dtype: Any, operands: Sequence[Any]) -> bool:
+    """Whether formulas take complex gradients for real ones, or are no complex derivatives."""
+    kinds = {dtype.is_complex} | {a.dtype.is_complex for a in operands if isinstance(a, View)}
+    return len(kinds) > 1 or (dtype.is_complex and not op.holomorphic)
 
 
 def plain(tensor: Any) -> Any:

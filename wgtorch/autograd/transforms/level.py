@@ -75,6 +75,18 @@ class LevelBackend:
         """A tensor of a level below as one of this level, with the same layout."""
         raise NotImplementedError
 
+    def mapped(self, tensor: Any, change: Callable[[Any], Any]) -> Any:
+        """With what it holds changed, which keeps its layout."""
+        value = tensor.storage.value
+        held = value.buffer
+        parts = [change(p) if isinstance(p, View) else p for p in held]
+        if all(p is q for p, q in zip(parts, held, strict=True)):
+            return tensor
+        again = Value(self.device, value.dtype, value.numel, type(held)(*parts))
+        alias = tensor.over(Storage(again), tensor.layout)
+        alias.past, alias._wants, alias.output_nr = tensor.past, tensor._wants, tensor.output_nr
+        return alias
+
     def source(self, view: View) -> Any:
         return view
 

@@ -17,12 +17,14 @@ from wgtorch.autograd.gradients import grad
 from wgtorch.autograd.mode import enable_grad, state
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.level import raw
-from wgtorch.op import Op, asks
+from wgtorch.op import Elementwise, Op, asks
 from wgtorch.storage import View
 
 
 def results_of(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple:
-    result = raw[op](**dict(zip(op.inputs, inputs, strict=True)), **attrs)
+    simple = isinstance(op, Elementwise) and not attrs
+    named = {} if simple else dict(zip(op.inputs, inputs, strict=True))
+    result = raw[op](*inputs) if simple else raw[op](**named, **attrs)
     return tuple(result) if getattr(op, "outputs", ()) else (result,)
 
 
@@ -146,7 +148,7 @@ def of_any(
 
 def twice(results: list[Any], sources: list[Any], along: list[Any], again: bool) -> Sequence[Any]:
     """The tangents of `results`, where those of `sources` are `along`."""
-    seeds = [r.new_zeros(r.layout.shape).requires_grad_() for r in results]
+    seeds = [r.new_ones(r.layout.shape).requires_grad_() for r in results]
     back = grad(results, sources, seeds, create_graph=True, allow_unused=True)
     pairs = [(b, d) for b, d in zip(back, along, strict=True) if b is not None and b.requires_grad]
     if not pairs:

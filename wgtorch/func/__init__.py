@@ -1,0 +1,20 @@
+"""Transforms of functions: derivatives and batches, which nest in any order."""
+
+from wgtorch.autograd.transforms.vmap import vmap
+from wgtorch.func.forward import jacfwd, jvp, linearize
+from wgtorch.func.reverse import grad, grad_and_value, hessian, jacrev, vjp
+from wgtorch.func.stateless import functional_call, stack_module_state
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
