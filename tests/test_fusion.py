@@ -9,6 +9,7 @@ import pytest
 import wgtorch as torch
 from wgtorch.backend import backend
 from wgtorch.backends.webgpu import backend as webgpu_backend
+from wgtorch.backends.webgpu import holding
 from wgtorch.op import REGISTRY
 
 UNARY = ["neg", "exp", "sin", "tanh", "relu", "sigmoid"]
@@ -143,10 +144,15 @@ def test_numbers_beyond_float32_become_infinite():
     assert (x * 1e39).cpu().numpy()[0] == np.inf
 
 
+def unbounded(monkeypatch):
+    monkeypatch.setattr(webgpu_backend, "MAX_FUSED", 1 << 16)
+    monkeypatch.setattr(holding, "MAX_FUSED", 1 << 16)
+
+
 @pytest.mark.parametrize("count", [300, 600])
 def test_a_kernel_may_read_many_numbers(count, monkeypatch):
     """More than fit one slot of the ring; some dispatches on, more than are left of it."""
-    monkeypatch.setattr(webgpu_backend, "MAX_FUSED", 1 << 16)
+    unbounded(monkeypatch)
     x = torch.tensor(np.zeros(4, np.float32), device="webgpu")
     home = backend(x.device)
     for start in range(0, 70, 10):
@@ -160,7 +166,7 @@ def test_a_kernel_may_read_many_numbers(count, monkeypatch):
 
 
 def test_no_kernel_reads_more_numbers_than_an_adapter_lets_it(monkeypatch):
-    monkeypatch.setattr(webgpu_backend, "MAX_FUSED", 1 << 16)
+    unbounded(monkeypatch)
     monkeypatch.setattr(webgpu_backend, "MOST_NUMBERS", 400)
     x = torch.tensor(np.zeros(4, np.float32), device="webgpu")
     for number in range(310):

@@ -10,6 +10,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu import holding
 from wgtorch.device import Device
 
 
@@ -103,6 +104,65 @@ def test_a_tensor_beyond_the_adapters_limit_is_refused(pool, monkeypatch):
     with pytest.raises(torch.OutOfMemoryError, match="80000 bytes.*at most 65536 bytes"):
         (torch.ones(20000, device="webgpu") + 1).cpu().numpy()
     assert torch.ones(20, device="webgpu").sum().item() == 20
+
+
+# What promises hold
+
+
+def read_out(count: int) -> list:
+    """A few numbers of each of many large tensors, promised."""
+    found = []
+    for number in range(count):
+        large = torch.ones(holding.LARGE // 4, device="webgpu") * number
+        home = large.device.backend
+        home.fill(large.value)
+        found.append(large[7:11] * 2)
+        del large
+    return found
+
+
+def test_promises_hold_a_share_of_memory_at_most(pool, no_cycles, monkeypatch):
+    monkeypatch.setattr(holding, "FLOOR", 4 * holding.LARGE)
+    monkeypatch.setattr(holding, "MAX_HELD", 0)
+    before = pool.live.peak = pool.live.current
+    found = read_out(40)
+    assert pool.live.peak - before <= 12 * holding.LARGE
+    assert [t.tolist() for t in found] == [[2 * n] * 4 for n in range(40)]
+
+
+def test_promises_are_left_alone_below_it(pool, no_cycles):
+    found = read_out(20)
+    assert all(t.value.promise is not None for t in found)
+    assert found[19].tolist() == [38] * 4
+
+
+def test_promises_whose_operands_go_later_are_noticed_as_memory_grows(pool, no_cycles, monkeypatch):
+    monkeypatch.setattr(holding, "FLOOR", 4 * holding.LARGE)
+    monkeypatch.setattr(holding, "MAX_HELD", 0)
+    numel = holding.LARGE // 4
+    large = [torch.ones(numel, device="webgpu") * n for n in range(12)]
+    for t in large:
+        t.device.backend.fill(t.value)
+    found = [t[:4] + 1 for t in large]
+    del large, t
+    before = pool.live.current
+    more = torch.ones(3 * numel, device="webgpu") * 2  # of a size that the pool does not have
+    more.device.backend.fill(more.value)
+    more = more + 1
+    more.device.backend.fill(more.value)
+    assert before - pool.live.current >= 4 * holding.LARGE
+    assert [t.tolist() for t in found] == [[n + 1] * 4 for n in range(12)]
+
+
+def test_a_result_as_large_as_what_it_holds_may_wait(pool, no_cycles, monkeypatch):
+    monkeypatch.setattr(holding, "FLOOR", 0)
+    monkeypatch.setattr(holding, "MAX_HELD", 0)
+    x = torch.ones(holding.LARGE // 4, device="webgpu") * 3
+    x.device.backend.fill(x.value)
+    x = x + 1
+    y = x * 2
+    del x
+    assert y.value.promise is not None and y[5].item() == 8
 
 
 LOSS = """

@@ -57,6 +57,7 @@ def main(show: Callable, best: Callable, sync: Callable) -> None:
     name = torch.webgpu.get_device_name()
     bandwidth(show, sync, 2600 if "H100" in name else 3700)
     products(show, sync)
+    ends(show, sync)
     transfers(show, sync)
     rows(show, sync)
     if cuda is not None:
@@ -120,6 +121,24 @@ def products(show: Callable, sync: Callable) -> None:
             want = array.astype(np.float64) @ array.astype(np.float64)
             error = np.abs((a @ a).cpu().numpy() - want).max() / np.abs(want).max()
             show("  largest error, of the largest element", float(error) * 1e6, "e-6", 5)
+
+
+def ends(show: Callable, sync: Callable) -> None:
+    """A product with a bias and an activation at the end of its kernel, and as two kernels."""
+    for n in (1024, 2048, 4096):
+        array = np.random.default_rng(n).standard_normal((n, n)).astype(np.float32)
+        a, b = torch.tensor(array, device="webgpu"), torch.tensor(array[0], device="webgpu")
+
+        def joined(a=a, b=b):
+            return filled((a @ a + b).relu())
+
+        def apart(a=a, b=b):
+            return filled((filled(a @ a) + b).relu())
+
+        alone = timed(lambda a=a: filled(a @ a), sync)
+        one, two = timed(joined, sync), timed(apart, sync)
+        note = f"two kernels {two * 1e6:.1f}, the product alone {alone * 1e6:.1f}"
+        show(f"(a @ a + b).relu() of {n}^3, one kernel", one * 1e6, "us", two * 1e6, note)
 
 
 def transfers(show: Callable, sync: Callable) -> None:

@@ -13,8 +13,8 @@ from wgtorch.errors import suggestion
 from wgtorch.lazy import Lazy
 
 threadpoolctl = Lazy("threadpoolctl")
-VARIABLES = ("ADAPTER", "CHECK", "DEBUG", "EAGER", "FALLBACK", "MAX_FUSED", "NAN", "PUBLIC_API",
-             "REQUIRE_WEBGPU")  # fmt: skip
+VARIABLES = ("ADAPTER", "CHECK", "DEBUG", "EAGER", "FALLBACK", "MAX_FUSED", "MAX_HELD", "NAN",
+             "PUBLIC_API", "REQUIRE_WEBGPU")  # fmt: skip
 PRECISIONS = ("highest", "high", "medium")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from weakref import ref
 
 import numpy as np
@@ -11,14 +10,15 @@ from wgtorch.backends.webgpu import codegen
 from wgtorch.backends.webgpu.crossing import Crossings
 from wgtorch.backends.webgpu.deferral import Deferrals
 from wgtorch.backends.webgpu.folding import Folder
-from wgtorch.backends.webgpu.fusion import PUT_OFF, Deferred, Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import HEAVY, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.gpu import GPU
+from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
-from wgtorch.backends.webgpu.pool import Block, Buffer
+from wgtorch.backends.webgpu.pool import Block
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
-from wgtorch.backends.webgpu.takeover import LEAST, takeovers
+from wgtorch.backends.webgpu.takeover import LEAST, held_alone, takeovers
 from wgtorch.backends.webgpu.transfer import Dock, Fetch
 from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.config import MAX_FUSED
@@ -52,7 +52,7 @@ class WebGPU:
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
         self.kernels: dict[tuple, Kernel] = {}  # by structure, never by text
-        self.deferrals = Deferrals(self)
+        self.deferrals, self.holdings = Deferrals(self), Holdings(self)
         self.folder = Folder(self)
         self.crossings = Crossings(self)
         self.launcher = Launcher(self)
@@ -97,9 +97,11 @@ class WebGPU:
                 waiting = value.promise
                 if arg.layout is not out or (waiting is not None and waiting.layout is not out):
                     number = None if waiting is None else waiting.number
-                    arg = self._operand(arg, out) if number is None else number
-                    if type(arg) is Deferred:
-                        size += PUT_OFF
+                    if number is None:
+                        arg = self._operand(arg, out)
+                        size += arg.size
+                    else:
+                        arg = number
                 elif waiting is not None:  # what `_operand` would answer, without the call
                     arg = waiting
                     size += waiting.size
@@ -107,6 +109,7 @@ class WebGPU:
                     load = value.load
                     fits = load is not None and load.layout is out
                     arg = load if fits else self._operand(arg, out)
+                    size += arg.size
             elif type(arg) is int and not LEAST_INT <= arg < MOST_INT:
                 raise OverflowError(f"{typed.op.name}: {arg} is too big for any integer dtype")
             operands.append(arg)
@@ -114,23 +117,8 @@ class WebGPU:
         value = Value(self.device, typed.dtype, out.numel, None, promise)
         promise.target = ref(value)
         if size >= MAX_FUSED:
-            self._grown(value, promise)
+            self.holdings.grown(value, promise)
         return value
-
-    def _grown(self, value: Value, promise: Promise) -> None:
-        """Of a new promise that stands on many ops, or on a launch that was put off."""
-        if MAX_FUSED == 1:
-            self.fill(value)
-            return
-        size, args = 1, list(promise.args)
-        for place, arg in enumerate(args):
-            if type(arg) is Promise and arg.size % PUT_OFF >= MAX_FUSED:
-                args[place] = self.load(arg)  # only now: what it was made of may be gone
-            elif type(arg) is Promise or type(arg) is Deferred:
-                size += arg.size
-        promise.args, promise.size = args, size
-        if size >= PUT_OFF:
-            self.deferrals.youngest = promise.target
 
     def draw(self, op, seed, offset, out):
         load = Load.drawn(op, seed, offset, out)
@@ -219,6 +207,8 @@ class WebGPU:
         load = value.load
         if load is None or load.layout is not layout:
             load = value.load = Load(value.buffer, layout, value.dtype)
+            if value.buffer.block.leased >= LARGE:
+                load.size = HEAVY
         return load
 
     def load(self, source: Promise | Load) -> Load:
@@ -240,6 +230,11 @@ class WebGPU:
         if type(promise) is not Promise:
             promise.fulfil(value)
             return
+        holdings = self.holdings
+        if holdings.noted and self.gpu.pool.reserved > holdings.reserved:
+            holdings.look()
+            if value.promise is None:
+                return
         program = Program(promise)
         if program.joined is not None:
             program = self.deferrals.join(program)
@@ -261,21 +256,23 @@ class WebGPU:
 
     def blocks(self, program: Program, pairs: codegen.Pairs = ()) -> list[Block]:
         """What the program binds. The promises it stores count as kept from here on."""
-        blocks = [load.buffer.block for load in program.loads if load.buffer is not None]
-        reads, stores = len(blocks), program.stores
-        sizes = [step.layout.numel * step.dtype.itemsize for step in stores]
-        if pairs:
-            known = {n: program.loads[m].buffer for n, m in pairs}
-            buffers = [known.get(n) or self.take(size) for n, size in enumerate(sizes)]
-        else:
-            buffers = [self.take(size) for size in sizes]
-        for step, buffer in zip(stores, buffers):  # noqa: B905
-            value = step.target()
+        blocks, buffers = [], []
+        for load in program.loads:
+            if load.buffer is not None:
+                blocks.append(load.buffer.block)
+        reads, known = len(blocks), {n: program.loads[m].buffer for n, m in pairs} if pairs else {}
+        for step in program.stores:  # memory for all, before the first promise counts as kept
+            buffer = known.get(len(buffers)) if pairs else None
+            buffers.append(buffer or self.take(step.layout.numel * step.dtype.itemsize))
+        for step, buffer in zip(program.stores, buffers):  # noqa: B905
+            value, block = step.target(), buffer.block
             value.buffer = buffer
             load = value.load = Load(buffer, step.layout, step.dtype)
+            if block.leased >= LARGE:
+                load.size = HEAVY
             value.promise = None
             step.keep(load)
-            blocks.append(buffer.block)
+            blocks.append(block)
         for n, _ in reversed(pairs):
             del blocks[reads + n]
         return blocks
@@ -286,14 +283,10 @@ class WebGPU:
         """The storage's buffer may be written: nobody else reads it."""
         if type(storage) is Lens:
             return self.own(storage.base)
-        value = storage.value
-        self.fill(value)
-        load = value.load
-        alone = sys.getrefcount(value) <= ALONE[0] and sys.getrefcount(value.buffer) <= ALONE[1] + (
-            load is not None
-        )
-        if alone and (load is None or sys.getrefcount(load) <= ALONE[2]):
+        self.fill(storage.value)
+        if held_alone(storage):
             return
+        value = storage.value
         buffer = self.take(value.nbytes)
         self.queue.copy(value.buffer, buffer, -(-value.nbytes // 4) * 4)
         storage.value = Value(self.device, value.dtype, value.numel, buffer)
@@ -374,15 +367,3 @@ def whole_words(data: np.ndarray) -> np.ndarray:
     """As bytes, padded to what a copy can move."""
     raw = data.view(np.uint8)
     return raw if raw.size % 4 == 0 else np.pad(raw, (0, -raw.size % 4))
-
-
-def _references_when_alone() -> tuple[int, int, int]:
-    """What sys.getrefcount says of a Value, its buffer and its load that only a storage holds."""
-    storage = _Held(Value(None, None, 0, Buffer(None)))  # type: ignore[arg-type]
-    value = storage.value
-    value.load = Load.__new__(Load)
-    load = value.load
-    return sys.getrefcount(value), sys.getrefcount(value.buffer), sys.getrefcount(load)
-
-
-ALONE = _references_when_alone()

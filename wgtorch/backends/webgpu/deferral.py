@@ -11,10 +11,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from wgtorch.backends.webgpu import codegen
+from wgtorch.backends.webgpu import codegen, library
 from wgtorch.backends.webgpu.accessors import Bound, written
 from wgtorch.backends.webgpu.codegen import Pairs
-from wgtorch.backends.webgpu.fusion import PUT_OFF, Deferred, Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import HEAVY, PUT_OFF, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.queue import PATIENCE
 from wgtorch.backends.webgpu.steps import Step, dispatched
@@ -171,7 +171,8 @@ class Deferrals:
             count = len(plan.last.reads) + len(program.loads) + len(program.stores)
             if count < gpu.most_buffers:
                 title = f"{plan.op.name}+{program.title}"
-                kernel = gpu.pipelines.get(self.text(plan, program, pairs), title)
+                trusted = plan.last.shader not in library.OWN
+                kernel = gpu.pipelines.get(self.text(plan, program, pairs), title, trusted)
             elif DEBUG >= 3:
                 trace(3, "fusion", lambda: f"{plan.op.name} cannot bind {program.title} too")
             self.kernels[key] = kernel
@@ -199,7 +200,7 @@ class Deferrals:
             layout = operand.layout
             self.fulfil(operand)
             return operand.read_in(layout)
-        if type(operand) is Load or operand.size < PUT_OFF:
+        if type(operand) is Load or operand.size % HEAVY < PUT_OFF:
             return operand
         program = Program(operand)
         if program.joined is None:

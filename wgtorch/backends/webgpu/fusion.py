@@ -25,6 +25,7 @@ from wgtorch.storage import Value
 DRAWN = -1  # the form of an operand that is drawn, not read
 JOINED = -2  # the form of an operand that the kernel has just computed
 PUT_OFF = 1 << 20  # what a Deferred adds to sizes: far more than ops ever do
+HEAVY = 1 << 40  # what a Load of a large buffer adds to sizes
 next_age = count().__next__
 by_age = attrgetter("age")
 
@@ -32,13 +33,14 @@ by_age = attrgetter("age")
 class Load:
     """An element of a filled buffer."""
 
-    __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "numbers")
-    size = 0  # as of a Promise that is fulfilled
+    __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "numbers",
+                 "size")  # fmt: skip
 
     def __init__(self, buffer: Any, layout: Layout, dtype: DType):
         self.buffer, self.dtype = buffer, dtype
         self.layout = layout  # broadcast to the program's shape
         self.form, self.numbers, self.fours = 0, (), ""
+        self.size = 0  # see Promise
         self.kind: Any = dtype  # what a kernel's text must know
         if not layout.is_plain:
             self.form, self.numbers = layout.form, layout.numbers
@@ -75,7 +77,8 @@ class Promise:
         self.typed, self.args, self.attrs, self.layout = typed, args, attrs, layout
         self.dtype = typed.dtype
         self.target = target  # weak: who waits for the result
-        self.size = size  # ops that fulfilling this would fuse (shared ones counted again)
+        # Ops that fulfilling this would fuse (shared ones counted again), PUT_OFF and HEAVY added
+        self.size = size
         self.age = next_age()  # a promise is always younger than its operands
         self.filled: Load | None = None
 

@@ -15,13 +15,14 @@ from wgtorch.backends.webgpu.codegen import Pairs
 from wgtorch.backends.webgpu.fusion import Load, Program, Promise
 from wgtorch.dtype import float32
 from wgtorch.layout import PLAIN, Layout
+from wgtorch.storage import Storage, Value
 
 LEAST = 1 << 15  # elements from which it is worth the counting
 
 
 def takeovers(program: Program) -> Pairs:
     """Which stores may go where which loads are: pairs of their numbers."""
-    loads = [n for n, load in enumerate(program.loads) if dies(load)]
+    loads = [n for n, load in enumerate(program.loads) if load.form == PLAIN and dies(load)]
     if not loads:
         return ()
     uses = Counter([id(arg) for step in program.steps for arg in step.args])
@@ -39,11 +40,7 @@ def takeovers(program: Program) -> Pairs:
 
 def dies(load: Load) -> bool:
     """Whether the load alone holds its buffer."""
-    return (
-        load.form == PLAIN
-        and load.buffer is not None
-        and sys.getrefcount(load.buffer) == BUFFER_ALONE
-    )
+    return load.buffer is not None and sys.getrefcount(load.buffer) == BUFFER_ALONE
 
 
 def held(program: Program, place: int) -> int:
@@ -67,12 +64,32 @@ def fits(load: Load, step: Any) -> bool:
     return load.dtype is step.dtype and load.buffer.block.leased == nbytes
 
 
+# Writing into a buffer that exists
+
+
+def held_alone(storage: Any) -> bool:
+    """Whether nobody but the storage holds its filled value, so that this may be overwritten."""
+    known = LOADED if storage.value.load is not None else UNREAD
+    return all([have <= want for have, want in zip(holders(storage), known, strict=True)])
+
+
+def holders(storage: Any) -> tuple[int, int, int]:
+    """What sys.getrefcount says of a value, its buffer and its load."""
+    value = storage.value
+    load = value.load
+    loads = 0 if load is None else sys.getrefcount(load)
+    return sys.getrefcount(value), sys.getrefcount(value.buffer), loads
+
+
+# What the counts are of something held once
+
+
 class _Held:
-    """Anything, held once."""
+    """Anything."""
 
 
 def counts_when_alone() -> tuple[int, int, int]:
-    """What sys.getrefcount says of a buffer, a load and a step that only their program holds."""
+    """Of a buffer, a load and a step that only their program holds."""
     load = Load(_Held(), Layout.contiguous((1,)), float32)
     dying = sys.getrefcount(load.buffer)
     program = Program.__new__(Program)
@@ -82,4 +99,13 @@ def counts_when_alone() -> tuple[int, int, int]:
     return dying, held(program, 0), sys.getrefcount(program.steps[0])
 
 
+def holders_when_alone(loaded: bool) -> tuple[int, int, int]:
+    """Of what only a storage holds."""
+    storage = Storage(Value(None, float32, 0, _Held()))  # type: ignore[arg-type]
+    if loaded:
+        storage.value.load = Load(storage.value.buffer, Layout.contiguous((1,)), float32)
+    return holders(storage)
+
+
 BUFFER_ALONE, ALONE, STEP_ALONE = counts_when_alone()
+LOADED, UNREAD = holders_when_alone(True), holders_when_alone(False)

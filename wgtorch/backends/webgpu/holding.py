@@ -1,0 +1,104 @@
+"""Holdings are what promises hold: ops and memory, both bounded.
+
+A promise holds its operands until it is fulfilled: a number read out of a large tensor would keep
+all of that. Promises that stand on large operands are noted; when what they alone hold exceeds a
+share of what is live, those that give back more than their results take are fulfilled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wgtorch.backends.webgpu.fusion import HEAVY, PUT_OFF, Load, Promise, waiting
+from wgtorch.backends.webgpu.takeover import dies
+from wgtorch.backends.webgpu.turns import turn
+from wgtorch.config import MAX_FUSED, MAX_HELD
+from wgtorch.storage import Value
+
+if TYPE_CHECKING:
+    from wgtorch.backends.webgpu.backend import WebGPU
+
+LARGE = 1 << 20  # bytes of an operand from which the promises that hold it are noted
+FLOOR = 1 << 26  # bytes that promises may hold, however little is live
+
+
+class Holdings:
+    def __init__(self, home: WebGPU):
+        self.home = home
+        self.noted: list[Any] = []  # weak references to what was promised, oldest first
+        self.since = 0  # bytes of large operands since the last look
+        self.reserved = 0  # what the pool had then
+        self.looking = False
+
+    def grown(self, value: Value, promise: Promise) -> None:
+        """Of a new promise that stands on many ops, a launch put off, or large operands."""
+        home = self.home
+        if MAX_FUSED == 1:
+            home.fill(value)
+            return
+        size, args = 1, list(promise.args)
+        for place, arg in enumerate(args):
+            if type(arg) is Promise and arg.size % PUT_OFF >= MAX_FUSED:
+                args[place] = home.load(arg)  # only now: what it was made of may be gone
+                arg = args[place]
+            size += getattr(arg, "size", 0)
+        promise.args, promise.size = args, size
+        if size % HEAVY >= PUT_OFF:
+            home.deferrals.youngest = promise.target
+        if size >= HEAVY:
+            self.note(promise)
+
+    def note(self, promise: Promise) -> None:
+        """Of a promise that stands on large operands."""
+        self.noted.append(promise.target)
+        for arg in promise.args:
+            if type(arg) is Load and arg.size >= HEAVY:
+                self.since += arg.buffer.block.leased
+        if self.since >= self.bound or len(self.noted) > 1000:
+            self.look()
+
+    @property
+    def bound(self) -> int:
+        return max(FLOOR, self.home.gpu.pool.live.current * MAX_HELD // 100)
+
+    def look(self) -> None:
+        """Fulfils promises, the oldest first, until the rest hold no more than they may."""
+        if self.looking:
+            return
+        with turn:
+            self.looking = True
+            try:
+                self._look()
+            finally:
+                self.looking, self.since = False, 0
+                self.reserved = self.home.gpu.pool.reserved
+
+    def _look(self) -> None:
+        noted: list[tuple[Any, int]] = []
+        total, seen, bound = 0, set(), self.bound
+        for target in self.noted:
+            value = target()
+            if value is not None and type(value.promise) is Promise:
+                gain = gained(value, seen)
+                total += max(0, gain)
+                noted.append((target, gain))
+        self.noted = [target for target, _ in noted]
+        for target, gain in noted:
+            if total <= bound:
+                break
+            value = target()
+            if gain > 0 and value is not None:
+                self.home.fill(value)
+                total -= gain
+
+
+def gained(value: Value, seen: set[int]) -> int:
+    """Bytes that come free when a value is fulfilled, less those that it then takes. What promises
+    share is counted once."""
+    gain = -value.nbytes
+    for step in waiting(value.promise):
+        for arg in step.args:
+            if type(arg) is Load and id(arg) not in seen and dies(arg):
+                seen.add(id(arg))
+                gain += arg.buffer.block.leased
+    return gain
