@@ -95,6 +95,14 @@ def test_bytes_of_every_dtype(device):
         assert x.clone().view(torch.uint8).tolist() == raw.tolist()
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int64], ids=str)
+def test_bytes_of_each_sample(dtype, device):
+    x = torch.arange(12.0, device=device).reshape(3, 4)
+    each = torch.vmap(lambda row: row[2:].view(dtype) * 1)(x)
+    want = torch.stack([row[2:].view(dtype) for row in x])
+    assert each.dtype is dtype and (each == want).all()
+
+
 # Text
 
 
@@ -148,6 +156,13 @@ def test_tensor_as_a_constructor():
     assert torch.Tensor(x).data_ptr() == x.data_ptr()
     with pytest.raises(TypeError, match="sizes must be ints"):
         torch.Tensor([1], 2)
+
+    with pytest.raises(TypeError, match=r"expected torch.LongTensor \(got torch.FloatTensor\)"):
+        torch.LongTensor(x)
+    with pytest.raises(TypeError, match="argument 'size' .* must be tuple of ints, not str"):
+        x.view("int32")
+    with pytest.raises(TypeError, match=r"zeros\(\): argument 'out' must be Tensor, not int"):
+        torch.zeros(2, out=3)
 
     class Mine(torch.Tensor):
         pass

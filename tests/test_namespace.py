@@ -15,7 +15,7 @@ PROGRAM = """
 import sys
 import wgtorch as torch
 late = [f"wgtorch.{name}" for name in ("nn", "optim", "utils")]
-assert not [name for name in (*late, "wgpu", "torch") if name in sys.modules]
+assert not [name for name in (*late, "wgpu", "torch", "asyncio") if name in sys.modules]
 assert isinstance(torch.nn.Linear(2, 3)(torch.ones(2)), torch.Tensor)
 assert torch.optim.SGD and torch.utils.data.DataLoader
 import wgtorch.nn as nn

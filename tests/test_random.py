@@ -162,6 +162,16 @@ def test_rand_never_reaches_one(dtype):
     assert abs(float(drawn.float().mean()) - 0.5) < 0.01
 
 
+def test_complex_numbers_draw_both_parts(device):
+    wt.manual_seed(17)
+    x = wt.randn(4000, dtype=wt.complex64, device=device).cpu().numpy()
+    assert x.dtype == np.complex64
+    assert abs(x.real.var() - 0.5) < 0.04 and abs(x.imag.var() - 0.5) < 0.04
+    assert abs(np.corrcoef(x.real, x.imag)[0, 1]) < 0.05
+    y = wt.rand_like(wt.zeros(50, dtype=wt.complex64, device=device))
+    assert y.real.min() >= 0 and y.imag.max() < 1 and (y.real != y.imag).any()
+
+
 def test_randperm_is_a_permutation():
     wt.manual_seed(15)
     first, second = wt.randperm(100), wt.randperm(100)

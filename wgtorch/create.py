@@ -196,6 +196,10 @@ def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(*args: Any, out: Tensor | None = None, **facts: Any) -> Tensor:
         if out is None:
             return make(*args, **facts)
+        if not isinstance(out, View):
+            raise TypeError(
+                f"{make.__name__}(): argument 'out' must be Tensor, not {type(out).__name__}"
+            )
         for name in ("dtype", "device"):
             have, asked = getattr(out, name), facts.get(name)
             if asked is not None and (Device(asked) if name == "device" else asked) is not have:

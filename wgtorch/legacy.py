@@ -42,6 +42,8 @@ class TensorType:
         self.dtype, self.name = dtype, f"{dtype.short}Tensor"
 
     def __call__(self, *args: Any, device: Any = None) -> Tensor:
+        if len(args) == 1 and isinstance(args[0], Tensor) and not self.__instancecheck__(args[0]):
+            raise TypeError(f"expected torch.{self.name} (got {args[0].type()})")
         return built(self.dtype, args, device)
 
     def __instancecheck__(self, instance: Any) -> bool:
@@ -54,7 +56,7 @@ class TensorType:
 def built(dtype: DType, args: tuple, device: Any = None) -> Tensor:
     """What `Tensor(*args)` is: of no size, of a size, or of data."""
     place = Device("cpu" if device is None else device)
-    if not args or all(isinstance(a, int | np.integer) for a in args):
+    if not args or all(isinstance(a, int | np.integer) and type(a) is not bool for a in args):
         return empty(*(args or (0,)), dtype=dtype, device=place)
     if len(args) > 1:
         raise TypeError(f"new(): sizes must be ints, but found {args}")
@@ -65,7 +67,7 @@ def built(dtype: DType, args: tuple, device: Any = None) -> Tensor:
         return empty(data, dtype=dtype, device=place)
     if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    if not hasattr(data, "__len__"):
+    if not hasattr(data, "__len__") or isinstance(data, dict | set | frozenset):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     return tensor(data, dtype=dtype, device=place)
 

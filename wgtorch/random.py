@@ -205,9 +205,9 @@ def size_of(name: str, size: tuple, named: dict[str, Any]) -> tuple[int, ...]:
 def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None,
          dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
          **named: Any) -> Tensor:  # fmt: skip
-    """Uniform in [0, 1)."""
+    """Uniform in [0, 1); of complex numbers both parts."""
     shape, kind = size_of("rand", size, named), dtype or kind_of(out)
-    result = uniform(shape, where(device, out), kind, generator)
+    result = parts(uniform, shape, where(device, out), kind, generator)
     return finished(result, out, requires_grad, "rand")
 
 
@@ -216,8 +216,18 @@ def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = N
           **named: Any) -> Tensor:  # fmt: skip
     """Normal, of mean 0 and variance 1."""
     shape, kind = size_of("randn", size, named), dtype or kind_of(out)
-    result = normals(shape, where(device, out), kind, generator)
+    result = parts(normals, shape, where(device, out), kind, generator)
+    if kind.is_complex:
+        result = result * 0.5**0.5  # both parts together have variance 1
     return finished(result, out, requires_grad, "randn")
+
+
+def parts(draw: Any, shape: tuple[int, ...], device: Device, kind: DType, generator: Any) -> Tensor:
+    """Complex numbers draw each part by itself."""
+    if not kind.is_complex:
+        return draw(shape, device, kind, generator)
+    both = draw((*shape, 2), device, kind.to_real(), generator)
+    return both.view_as_complex()
 
 
 def kind_of(out: Tensor | None) -> DType:

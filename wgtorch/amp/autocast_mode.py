@@ -120,13 +120,14 @@ class autocast(Mode):
     def clone(self) -> autocast:
         return autocast(self.device_type, self.dtype, self.enabled, self.cache_enabled)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> autocast:  # type: ignore[override]
         kind = self.device_type
         self.before.append((state.enabled[kind], state.dtypes[kind], state.caches))
         set_enabled(kind, self.enabled)
         state.dtypes[kind] = self.dtype
         state.caches = state.caches if self.cache_enabled is None else self.cache_enabled
         autocast_increment_nesting()
+        return self
 
     def __exit__(self, *exception: object) -> None:
         enabled, dtype, state.caches = self.before.pop()

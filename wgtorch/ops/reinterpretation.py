@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch.dtype import DType
+from wgtorch.dtype import DType, asked
 from wgtorch.layout import Layout
 from wgtorch.op import ViewOp, declare
 
@@ -15,16 +15,21 @@ def by_dtype(door):
     """`view`, which takes a size or a dtype."""
 
     def call(input, *args, **given):
-        if (args and type(args[0]) is DType) or "dtype" in given:
-            return reinterpreted(input, given.get("dtype", *args))
+        first = type(args[0]) if args else None
+        if first is int or first is tuple:
+            return door(input, *args, **given)
+        if first is DType or first is type or "dtype" in given:
+            return reinterpreted(input, asked(given.get("dtype", *args)))
+        if first in (str, float):
+            raise TypeError(
+                f"view(): argument 'size' (position 1) must be tuple of ints, not {first.__name__}"
+            )
         return door(input, *args, **given)
 
     return call
 
 
 def reinterpreted(input: Any, dtype: DType) -> Any:
-    if not isinstance(dtype, DType):
-        raise TypeError(f"view(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     if dtype is input.dtype:
         return input.view(input.layout.shape)
     home = input.device.backend
