@@ -170,6 +170,26 @@ def test_tensor_as_a_constructor():
     assert type(Mine(2, 2)) is Mine and Mine([1, 2]).tolist() == [1, 2]
 
 
+def test_another_size_in_place(device):
+    x = torch.arange(4.0, device=device)
+    view, version = x[1:], x._version
+    assert x.resize_(2, 3) is x
+    assert x.tolist() == [[0, 1, 2], [3, 0, 0]] and x._version > version
+    x[0, 1] = 9
+    assert view.tolist() == [9, 2, 3]  # still the same memory
+    assert x.resize_(0).tolist() == [] and x.resize_(4).tolist() == [0, 9, 2, 3]
+    y = torch.zeros(1, device=device).set_(x)
+    y[0] = 5
+    assert x[0] == 5
+    with pytest.raises(RuntimeError, match="Could not set tensor of type int64 to a tensor of"):
+        y.set_(torch.ones(2, dtype=torch.int64, device=device))
+
+
+def test_functions_of_python_need_the_cpu(webgpu):
+    with pytest.raises(TypeError, match="apply_ is only implemented on CPU tensors"):
+        torch.ones(2, device=webgpu).apply_(abs)
+
+
 def test_out_takes_another_size(device):
     out = torch.ones(2, dtype=torch.int64, device=device)
     assert torch.zeros(2, 3, out=out) is out

@@ -10,8 +10,8 @@ import os as _os
 
 from wgtorch import backends  # registers cpu, webgpu and meta
 from wgtorch import (
-    amp, autograd, cpu, create, cuda, random, return_types, sampling as _sampling, show, version,
-    webgpu,
+    amp, autograd, cpu, create, cuda, random, reshaping as _reshaping, return_types,
+    sampling as _sampling, show, version, webgpu,
 )  # fmt: skip
 from wgtorch.amp.autocast_mode import (
     autocast, autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache,

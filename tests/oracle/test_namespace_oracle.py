@@ -144,6 +144,27 @@ torch.ones(4)[1:].view(torch.float64)
 torch.ones(4)[1:3].view(torch.float64)
 torch.ones(4)[::2].view(torch.int16)
 torch.ones(2, 3)[:, :2].view(torch.float64)
+y.resize_(2)
+y.resize_(2, 2)
+y.resize_((3, 3)).shape
+y.resize_(3, 3)[0]
+y[1:].resize_(2)
+y.resize_as_(torch.ones(2, 2))
+y.resize_("a")
+torch.ones(2, requires_grad=True).resize_(3)
+torch.from_numpy(np.ones(3)).resize_(5)
+y.apply_(lambda v: v * 2)
+torch.tensor([1, 2]).apply_(lambda v: v / 2)
+torch.ones(2, requires_grad=True).apply_(abs)
+y.apply_(3)
+y.map_(torch.ones(1), lambda a, b: a - b)
+y.map_(torch.ones(3), lambda a, b: a)
+torch.zeros(2).set_(y)
+torch.zeros(2).set_(y.storage(), 1, (2,), (2,))
+torch.zeros(2).set_(y.untyped_storage())
+torch.zeros(1).set_()
+x.is_same_size(y)
+x.is_sparse, x.is_quantized, x.is_nested
 torch.cuda.is_available()
 torch.cuda.device_count()
 torch.cuda.memory_allocated()
@@ -207,7 +228,7 @@ def told(expression: str, library) -> tuple[type | None, str]:
     """(the exception's type, what is said of it or of the result)."""
     names = {
         "torch": library, "np": np, "x": library.tensor([1.0, 2.0]), "a": np.array([1.0, 2.0]),
-        "m": library.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        "y": library.tensor([1.0, 2.0, 3.0, 4.0]), "m": library.tensor([[1.0, 2.0], [3.0, 4.0]]),
     }  # fmt: skip
     try:
         return None, repr(eval(expression, names))

@@ -1,0 +1,109 @@
+"""Tensors given another size or other memory in place, and filled by functions of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wgtorch.dispatch.doors import DOORS
+from wgtorch.layout import Layout, row_major
+from wgtorch.storage import Storage, View
+from wgtorch.storages import TypedStorage, UntypedStorage
+from wgtorch.tensor import Tensor, shape_of
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another size over the same memory, which grows where it is too small; new elements are 0."""
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if len(sizes) == 1 and isinstance(sizes[0], str):
+        raise TypeError("resize_(): argument 'size' (position 1) must be tuple of ints, not str")
+    shape = shape_of(sizes)
+    layout = Layout.of(shape, tuple(row_major(shape)), self.layout.offset)
+    more = layout.extent - self.storage.value.numel
+    if more > 0:
+        grow(self, more)
+    self.layout = layout
+    return self
+
+
+def grow(tensor: Tensor, more: int) -> None:
+    storage = tensor.storage
+    if storage.shared:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    whole = Tensor(storage, Layout.contiguous((storage.value.numel,)))
+    longer = DOORS["_cat"]([whole, whole.new_zeros((more,))], 0)
+    storage.value = longer.storage.value
+    storage.version += 1
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the size of another tensor."""
+    return resize_(self, the_template.layout.shape)
+
+
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
+         stride: Any = None) -> Tensor:  # fmt: skip
+    """The memory, size and strides of another tensor, or a view of a storage; nothing if None."""
+    if source is None:
+        source = self.new_zeros((0,))
+    if isinstance(source, TypedStorage | UntypedStorage):
+        storage: Storage = source._storage
+        shape = (storage.value.numel - storage_offset,) if size is None else shape_of((size,))
+        strides = tuple(row_major(shape)) if stride is None else tuple(stride)
+        whole = Tensor(storage, Layout.contiguous((storage.value.numel,)))
+        source = whole.as_strided(shape, strides, storage_offset)
+    if not isinstance(source, View):
+        raise TypeError(
+            f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}"
+        )
+    if source.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.name} to a tensor of type"
+            f" {self.dtype.name}"
+        )
+    self.storage, self.layout = source.storage, source.layout
+    return self
+
+
+def called(name: str, tensor: Tensor, function: Callable) -> None:
+    if tensor.requires_grad:
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}()"
+            " instead."
+        )
+    if not tensor.is_cpu:
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    if not callable(function):
+        raise TypeError(f"'{type(function).__name__}' object is not callable")
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Each element replaced by what a function of Python makes of it; slow, and only on the cpu."""
+    called("apply_", self, callable)
+    return filled(self, [callable(value) for value in self.reshape(-1).tolist()])
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """As `apply_`, of two elements each; `tensor` broadcasts."""
+    called("map_", self, callable)
+    other = tensor.expand(self.layout.shape).reshape(-1).tolist()
+    pairs = zip(self.reshape(-1).tolist(), other, strict=True)
+    return filled(self, [callable(a, b) for a, b in pairs])
+
+
+def filled(target: Tensor, values: list) -> Tensor:
+    array = np.asarray(values).astype(target.dtype.np).reshape(target.layout.shape)
+    return target.copy_(target.new_tensor(array, dtype=target.dtype))
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    return self.layout.shape == other.layout.shape
+
+
+for _method in (resize_, resize_as_, set_, apply_, map_, is_same_size):
+    setattr(Tensor, _method.__name__, _method)
+for _fact in ("is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_ipu", "is_nested"):
+    setattr(Tensor, _fact, False)
