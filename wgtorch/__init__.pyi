@@ -695,12 +695,15 @@ def rad2deg_(input: Tensor) -> Tensor: ...
 def unique(input: Tensor, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, out: Any = None) -> Tensor: ...
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, out: Any = None) -> Tensor: ...
 from wgtorch import einops as einops
+from wgtorch import func as func
 from wgtorch import linalg as linalg
 from wgtorch import nn as nn
 from wgtorch import optim as optim
 from wgtorch import profiler as profiler
 from wgtorch import registry as registry
+from wgtorch import shape_inference as shape_inference
 from wgtorch import signal as signal
+from wgtorch import types as types
 from wgtorch import utils as utils
 from wgtorch.einops import clear_einops_cache as clear_einops_cache
 from wgtorch.einops import get_einops_cache_size as get_einops_cache_size
