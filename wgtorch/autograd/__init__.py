@@ -1,6 +1,14 @@
 """Reverse-mode differentiation. Knows ops by their formulas, never their kernels."""
 
-from wgtorch.autograd import anomaly_mode, function, grad_mode, graph, profiler
+from wgtorch.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    profiler,
+)
 from wgtorch.autograd.anomaly_mode import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -60,6 +68,7 @@ __all__ = [
     "execute_backward",
     "function",
     "get_gradient_edge",
+    "functional",
     "grad",
     "grad_mode",
     "gradcheck",

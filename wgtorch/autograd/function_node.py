@@ -179,7 +179,7 @@ class FunctionNode(Node):
                 f"Function {self.name()} returned an invalid gradient at index {place} - got"
                 f" {list(grad.layout.shape)} but expected shape compatible with {list(shape)}"
             )
-        if grad.storage.value.device is not device:
+        if grad.storage.value.device != device:
             raise RuntimeError(
                 f"Function {self.name()} returned an invalid gradient at index {place} - expected"
                 f" device {device} but got {grad.storage.value.device}"

@@ -10,6 +10,7 @@ from wgtorch.autograd.constants import repeated
 from wgtorch.autograd.engine import Edge, run_backward
 from wgtorch.autograd.node import AccumulateGrad, Node, accumulate
 from wgtorch.autograd.nodes import past_of
+from wgtorch.autograd.transforms.vmap import Batching
 from wgtorch.storage import View
 
 
@@ -142,28 +143,16 @@ def grad(
 def batched(
     outputs: list, grads: list, targets: list, keep_graph: bool, create_graph: bool
 ) -> list[Any]:
-    """One run of the engine for each gradient in the batch, stacked."""
+    """One run of the engine on all gradients in the batch, by vmap."""
     sizes = {g.layout.shape[0] for g in grads if g is not None}
     if len(sizes) != 1:
         raise RuntimeError("is_grads_batched=True: the batch dimensions of grad_outputs differ")
-    count = sizes.pop()
-    edges, rows = target_edges(targets), []
-    for i in range(count):
-        chosen = root_grads(outputs, [g if g is None else g.select(0, i) for g in grads], True)
-        last = i == count - 1
-        rows.append(
-            run_backward(root_edges(outputs), chosen, keep_graph or not last, create_graph, edges)
-        )
-    return [stacked([row[k] for row in rows]) for k in range(len(targets))]
-
-
-def stacked(grads: list[Any]) -> Any:
-    if any(g is None for g in grads):
-        return None
-    out = grads[0].new_zeros((len(grads), *grads[0].layout.shape))
-    for i, g in enumerate(grads):
-        out.select(0, i).copy_(g)
-    return out
+    with Batching(sizes.pop(), "same") as batching:
+        given = [g if g is None else batching.wrapped(g, 0) for g in grads]
+        chosen = root_grads(outputs, given, True)
+        edges = target_edges(targets)
+        found = run_backward(root_edges(outputs), chosen, keep_graph, create_graph, edges)
+        return [g if g is None else batching.unwrapped(g, 0) for g in found]
 
 
 # What was asked, checked

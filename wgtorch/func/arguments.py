@@ -79,16 +79,3 @@ def tensors_only(api: str, output: Any) -> tuple[list[Any], trees.Shape]:
                 f" output"
             )
     return leaves, shape
-
-
-def basis(tensors: list[Any]) -> list[Any]:
-    """For each tensor of a tuple, the unit vectors of all their elements: (elements, *shape)."""
-    sizes = [t.layout.numel for t in tensors]
-    total, start, found = sum(sizes), 0, []
-    for tensor, size in zip(tensors, sizes, strict=True):
-        rows = tensor.detach().new_zeros((total, size))
-        if size:
-            rows.narrow(0, start, size).diagonal().fill_(1)
-        found.append(rows.reshape((total, *tensor.layout.shape)))
-        start += size
-    return found

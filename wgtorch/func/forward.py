@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtorch.autograd.forward_ad import DualLevel
+from wgtorch.autograd.jacobians import units
 from wgtorch.autograd.transforms import trees
 from wgtorch.autograd.transforms.level import levels
 from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.func.arguments import (
     Argnums,
     as_asked,
-    basis,
     changed,
     chosen,
     replaced,
@@ -102,9 +102,8 @@ def jacfwd(
             return jvp(of_chosen, primals, shape.filled(directions), has_aux=has_aux)[1:]
 
         out_dims = (0, None) if has_aux else (0,)
-        units = basis(leaves)
         columns = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(
-            *units
+            *units(leaves)
         )
         jacobian = trees.mapped(lambda t: split_columns(t, leaves, shape, argnums), columns[0])
         return (jacobian, columns[1]) if has_aux else jacobian

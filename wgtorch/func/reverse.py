@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from wgtorch.autograd.jacobians import units
 from wgtorch.autograd.mode import enable_grad
 from wgtorch.autograd.transforms import trees
 from wgtorch.autograd.transforms.reverse import Differentiation
@@ -13,7 +14,6 @@ from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.func.arguments import (
     Argnums,
     as_asked,
-    basis,
     changed,
     chosen,
     replaced,
@@ -142,7 +142,7 @@ def jacrev(
 
         primals = chosen(args, argnums)
         outputs, shape, pull, aux = pulled("jacrev", of_chosen, primals, has_aux)
-        rows = vmap(lambda *given: pull(list(given)), chunk_size=chunk_size)(*basis(outputs))
+        rows = vmap(lambda *given: pull(list(given)), chunk_size=chunk_size)(*units(outputs))
         jacobian = shape.filled([as_asked(part, argnums) for part in split_rows(rows, outputs)])
         return (jacobian, aux) if has_aux else jacobian
 
