@@ -49,6 +49,14 @@ def test_numpy_cannot_see_a_gpu(webgpu):
             call()
 
 
+def test_functions_say_how_to_make_a_tensor(device):
+    x = torch.ones(2, device=device)
+    with pytest.raises(TypeError, match=r"not ndarray; torch.from_numpy\(x\) makes a tensor of it"):
+        torch.add(x, np.ones(2))
+    with pytest.raises(TypeError, match=r"not list; torch.tensor\(x\) makes a tensor of it"):
+        torch.sin([1.0])
+
+
 # Storages
 
 

@@ -118,9 +118,14 @@ def number(op: Op, value: Any) -> float:
     return value.item()
 
 
+REMEDIES = {np.ndarray: "torch.from_numpy(x)", list: "torch.tensor(x)", tuple: "torch.tensor(x)"}
+
+
 def unfit(op: Op, value: Any) -> NoReturn:
+    remedy = REMEDIES.get(type(value), "")
+    remedy = f"; {remedy} makes a tensor of it" if remedy else ""
     raise TypeError(
-        f"{op.name}(): argument must be Tensor or a number, not {type(value).__name__}"
+        f"{op.name}(): argument must be Tensor or a number, not {type(value).__name__}{remedy}"
         f"\n  signature: {signature(op)}"
     )
 
