@@ -181,3 +181,45 @@ def test_writes_that_would_lose_a_part_are_refused(device):
 def test_complex128_stays_on_the_cpu(webgpu):
     with pytest.raises(TypeError, match=r"no complex128; use .to\(torch.complex64\)"):
         wgtorch.ones(2, dtype=wgtorch.complex128, device=webgpu)
+
+
+# What functions come to on a GPU
+
+FUNCTIONS = [
+    "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2",
+    "expm1", "log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sgn", "sigmoid", "sin",
+    "sinc", "sinh", "sqrt", "square", "tan", "tanh",
+]  # fmt: skip
+EXACT_ENDS = [
+    "abs", "acos", "acosh", "angle", "asin", "asinh", "cos", "cosh", "exp", "exp2", "expm1", "log",
+    "log10", "log2", "reciprocal", "rsqrt", "sgn", "sigmoid", "sin", "sinh", "sqrt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_accuracy(name, webgpu):
+    """1e-6 of the size of the result in complex128: about the origin, near both axes, and far."""
+    rng = np.random.default_rng(0)
+    about = rng.standard_normal(900) + 1j * rng.standard_normal(900)
+    axes = np.concatenate([about[:300].real + 1e-4j * about[:300].imag,
+                           1e-4 * about[300:600].real + 1j * about[300:600].imag])  # fmt: skip
+    x = np.concatenate([about, axes, about * np.exp(rng.uniform(-6, 1.5, 900))])
+    x = x.astype(np.complex64)
+    got = plain(getattr(wgtorch.tensor(x, device=webgpu), name)())
+    want = plain(getattr(wgtorch.tensor(x.astype(np.complex128)), name)())
+    tolerance = 4e-6 if name == "sinc" else 1e-6  # it multiplies by pi first
+    assert (np.abs(got - want) <= tolerance * np.abs(want)).all()
+
+
+@pytest.mark.parametrize("name", EXACT_ENDS)
+def test_infinities_and_cuts(name, webgpu):
+    """NaN, infinities, signed zeros and large numbers in either part: as on the cpu."""
+    ends = np.array([0, -0.0, 1, -1, 0.5, 2, -3, np.inf, -np.inf, np.nan, 1e-30, 3e38, 30, -30])
+    x = np.empty((len(ends), len(ends)), np.complex64)
+    x.real, x.imag = np.meshgrid(ends, ends)
+    got = plain(getattr(wgtorch.tensor(x, device=webgpu), name)())
+    want = plain(getattr(wgtorch.tensor(x), name)())
+    parts = got.real.dtype
+    nan = np.isnan(want) & np.isnan(got)
+    got, want = (np.where(nan, 0, a).astype(want.dtype) for a in (got, want))
+    np.testing.assert_allclose(got.view(parts), want.view(parts), rtol=1e-4, atol=1e-30)
