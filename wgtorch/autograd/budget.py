@@ -80,6 +80,8 @@ class Purse:
             return tensor.detach()
         kept = Kept(self, tensor)
         with self.lock:
+            if kept.memory.is_out:
+                self.send(kept.memory, [kept])
             self.peak = max(self.peak, self.held)
             while self.held > self.budget and self.order:
                 memory = self.order.popleft()()
@@ -93,7 +95,7 @@ class Purse:
         with self.lock:
             known = self.known.get(value)
             memory = None if known is None else known()
-            if memory is None or memory.is_out:
+            if memory is None:
                 memory = Memory(self, value)
                 reference = self.known[value] = weakref.ref(memory)
                 if value.nbytes >= self.min_size:
@@ -104,17 +106,22 @@ class Purse:
         """Packs all that keeps this memory anew; on an error they keep it."""
         slots = [kept for kept in [reference() for reference in memory.slots] if kept is not None]
         try:
-            packed = [self.then_pack(kept.tensor) for kept in slots]
+            self.send(memory, slots)
         except BaseException:
             self.order.appendleft(weakref.ref(memory))
             raise
+        self.evicted += memory.nbytes
+
+    def send(self, memory: Memory, slots: list[Kept]) -> None:
+        """Puts what these slots keep where it is to be from now on."""
+        packed = [self.then_pack(kept.tensor) for kept in slots]
         for kept, what in zip(slots, packed, strict=True):
             kept.tensor, kept.packed = None, what
             if kept.entry is not None:
                 kept.entry.renew(kept)
-        self.evicted += memory.nbytes
         memory.is_out = True
-        memory.pay(sum(left_on(memory.place, packed).values()))
+        there = [kept.packed for kept in [reference() for reference in memory.slots] if kept]
+        memory.pay(sum(left_on(memory.place, there).values()))
 
 
 def left_on(place: str, packed: Any) -> dict[Any, int]:

@@ -103,6 +103,7 @@ class Task:
             if not keep_graph:
                 node.release()
             self.pass_on(node, grads)
+            del grads  # or it would live while the next node runs
 
     def with_care(self, node: Node, grad: Any) -> Any:
         """What the parents of a node are to get, which has hooks or may not be needed."""

@@ -1,0 +1,52 @@
+"""The pages on where saved tensors wait: what they print is so, on both devices."""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import budget
+import offload
+import spill
+
+SMALL = ["--steps", "1", "--layers", "2", "--batch", "8", "--width", "32", "--length", "32"]
+
+
+def run(page, device):
+    return page.main(["--device", device, *SMALL])
+
+
+def test_offload(device, capsys):
+    plain, *away = run(offload, device)
+    out = capsys.readouterr().out
+    assert [cost.error for cost in away] == [0.0] * 3
+    if device == "cpu":
+        assert out.endswith("nothing moves, and nothing is saved\n")
+        return
+    for cost in away:
+        assert cost.on_device < 0.05 * plain.on_device and cost.on_host >= 0.9 * plain.on_device
+    assert away[0].peak < 0.8 * plain.peak
+    assert f"of {plain.on_device:,} bytes" in out
+
+
+def test_spill(device, capsys):
+    plain, whole, some, late = run(spill, device)
+    assert [whole.error, some.error, late.error] == [0.0] * 3
+    assert whole.on_disk == late.on_disk > 0 and plain.on_disk == some.on_disk == 0
+    if device == "webgpu":
+        assert whole.on_device < 0.05 * plain.on_device
+    assert "left behind: 0 files" in capsys.readouterr().out
+
+
+def test_budget(device, capsys):
+    plain, *costs = run(budget, device)
+    assert [cost.error for cost in costs] == [0.0] * 4
+    lines = re.findall(r"held at most ([\d,]+) bytes, sent away ([\d,]+)", capsys.readouterr().out)
+    held, gone = zip(*[[int(n.replace(",", "")) for n in line] for line in lines], strict=True)
+    assert len(held) == 4 and gone[0] == 0 < gone[1]
+    if device == "webgpu":
+        assert list(held) == sorted(held, reverse=True) and list(gone) == sorted(gone)
+        assert gone[3] <= held[0] + 100
+        kept = [cost.on_device for cost in costs]
+        assert kept == sorted(kept, reverse=True) and kept[0] == plain.on_device
