@@ -43,6 +43,14 @@ from wgtorch.nn.dropout import (
     FeatureAlphaDropout,
 )
 from wgtorch.nn.flatten import Flatten, Unflatten
+from wgtorch.nn.instance import (
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LocalResponseNorm,
+    RMSNorm,
+)
 from wgtorch.nn.linear import Bilinear, Identity, Linear
 from wgtorch.nn.loss import (
     BCELoss,
@@ -57,7 +65,38 @@ from wgtorch.nn.loss import (
     PairwiseDistance,
     SmoothL1Loss,
 )
+from wgtorch.nn.margin import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
 from wgtorch.nn.module import Module
+from wgtorch.nn.more_pooling import (
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+)
 from wgtorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
 from wgtorch.nn.parameter import Buffer, Parameter
 from wgtorch.nn.parameter_container import ParameterDict, ParameterList
@@ -69,8 +108,32 @@ from wgtorch.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from wgtorch.nn.ranking_loss import (
+    CosineEmbeddingLoss,
+    CTCLoss,
+    GaussianNLLLoss,
+    HingeEmbeddingLoss,
+    MarginRankingLoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
+    PoissonNLLLoss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
 from wgtorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from wgtorch.nn.sparse import Embedding
+from wgtorch.nn.space import (
+    ChannelShuffle,
+    Fold,
+    PixelShuffle,
+    PixelUnshuffle,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
+from wgtorch.nn.sparse import Embedding, EmbeddingBag
 from wgtorch.nn.transformer import (
     Transformer,
     TransformerDecoder,
@@ -78,3 +141,4 @@ from wgtorch.nn.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from wgtorch.nn.transposed import Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -89,7 +89,7 @@ class Convolution(Module):
         return margins
 
     def forward(self, input: Tensor) -> Tensor:
-        convolve = F.conv1d if self.dims == 1 else F.conv2d
+        convolve = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1]
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._margins(), mode=self.padding_mode)

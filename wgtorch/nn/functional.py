@@ -12,23 +12,37 @@ from wgtorch import (
     adaptive_avg_pool2d,
     avg_pool1d,
     avg_pool2d,
+    celu_,
     conv1d,
     conv2d,
+    conv_transpose1d,
+    conv_transpose2d,
+    elu_,
     gelu,
     glu,
     group_norm,
     hardshrink,
+    hardtanh_,
     layer_norm,
+    leaky_relu_,
     linear,
     logsigmoid,
+    max_pool1d_with_indices,
+    max_pool2d_with_indices,
     prelu,
+    relu_,
+    rms_norm,
+    rrelu_,
+    selu_,
     sigmoid,
     softplus,
     softshrink,
     softsign,
     tanh,
     tanhshrink,
+    threshold_,
 )  # fmt: skip
+from wgtorch.nn.bags import embedding_bag
 from wgtorch.nn.criterion import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -41,22 +55,56 @@ from wgtorch.nn.criterion import (
     nll_loss,
     smooth_l1_loss,
 )  # fmt: skip
+from wgtorch.nn.dropouts import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from wgtorch.nn.gridding import affine_grid, grid_sample
+from wgtorch.nn.margins import (
+    cosine_embedding_loss,
+    ctc_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from wgtorch.nn.padding import pad
+from wgtorch.nn.patches import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from wgtorch.nn.pooled import (
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    gumbel_softmax,
+    instance_norm,
+    local_response_norm,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    pdist,
+)
+from wgtorch.nn.resizing import interpolate, upsample
 from wgtorch.nn.scores import scaled_dot_product_attention
+from wgtorch.nn.volumes import (
+    adaptive_avg_pool3d,
+    adaptive_max_pool3d,
+    avg_pool3d,
+    conv3d,
+    conv_transpose3d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 from wgtorch.ops.requirements import require
-
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
-    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits",
-    "celu", "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
-    "dropout2d", "dropout3d", "elu", "embedding", "feature_alpha_dropout", "gelu", "glu",
-    "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d",
-    "max_pool2d", "mish", "mse_loss", "named_reduction", "nll_loss", "normalize", "one_hot",
-    "pad", "pairwise_distance", "prelu", "relu", "relu6", "rrelu",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-]  # fmt: skip
 
 # Activations that may work in place
 
@@ -145,82 +193,6 @@ def usual(input: Tensor, dim: int | None, name: str) -> int:
         stacklevel=4,
     )
     return 0 if input.ndim in (0, 1, 3) else 1
-
-
-# Dropout
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeros each element with probability `p`, and divides the rest by 1 - p."""
-    check_probability(p)
-    return (wgtorch.dropout_ if inplace else wgtorch.dropout)(input, p, training)
-
-
-def check_probability(p: float) -> None:
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-
-
-def dropout1d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """Zeros whole channels of (batch, channels, length) or (channels, length)."""
-    if input.dim() not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
-            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
-            "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
-            "inputs)."
-        )
-    return drop_channels(input, p, training, inplace, input.ndim - 1)
-
-
-def dropout2d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """Zeros whole channels of (batch, channels, height, width)."""
-    if input.dim() not in (3, 4):
-        warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
-            "will result in an error in a future release.",
-            stacklevel=2,
-        )
-    return drop_channels(input, p, training, inplace, 2)
-
-
-def dropout3d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """Zeros whole channels of (batch, channels, depth, height, width)."""
-    return drop_channels(input, p, training, inplace, 2)
-
-
-def drop_channels(input: Tensor, p: float, training: bool, inplace: bool, kept: int) -> Tensor:
-    """One decision for the `kept` first dimensions, whatever the others."""
-    check_probability(p)
-    if not training or p == 0:
-        return input
-    shape = (*input.shape[:kept], *[1] * (input.ndim - kept))
-    ones = wgtorch.ones(shape, dtype=input.dtype, device=input.device)
-    factor = wgtorch.dropout(ones, p, True)
-    return input.mul_(factor) if inplace else input * factor
-
-
-def alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """Sets elements to the value SELU saturates at, and keeps mean and variance."""
-    check_probability(p)
-    return (wgtorch.alpha_dropout_ if inplace else wgtorch.alpha_dropout)(input, p, training)
-
-
-def feature_alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """As `alpha_dropout`, for whole channels (dimension 1) of each sample."""
-    check_probability(p)
-    drop = wgtorch.feature_alpha_dropout_ if inplace else wgtorch.feature_alpha_dropout
-    return drop(input, p, training)
 
 
 # Linear maps and tables

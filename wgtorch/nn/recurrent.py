@@ -90,7 +90,10 @@ class RNNBase(_Weights):
         for layer in range(num_layers):
             width = input_size if layer == 0 else out * directions
             for suffix in self._suffixes(layer):
-                shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (gates, width),
+                    "weight_hh": (gates, out),
+                }
                 if bias:
                     shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
                 if proj_size:

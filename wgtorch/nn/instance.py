@@ -1,0 +1,107 @@
+"""Norms per sample: of each channel, by the root of the mean square, of neighbouring channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wgtorch import Tensor, empty
+from wgtorch.nn import functional as F
+from wgtorch.nn import init
+from wgtorch.nn.module import Module
+from wgtorch.nn.normalization import BatchNorm
+from wgtorch.nn.parameter import Parameter
+
+
+class BatchNorm3d(BatchNorm):
+    """For (batch, channels, depth, height, width)."""
+
+    ranks = (5,)
+
+
+class InstanceNorm(BatchNorm):
+    """Per sample and channel, over all that follows."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in self.ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self.ranks)
+            raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+        single = input.dim() == self.ranks[0]
+        images = input.unsqueeze(0) if single else input
+        out = F.instance_norm(
+            images, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, self.momentum or 0.0, self.eps,
+        )  # fmt: skip
+        return out.squeeze(0) if single else out
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum},"
+            f" affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class InstanceNorm1d(InstanceNorm):
+    """For (batch, channels, length) or (channels, length)."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(InstanceNorm):
+    """For (batch, channels, height, width) or (channels, height, width)."""
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(InstanceNorm):
+    """For (batch, channels, depth, height, width), or without a batch."""
+
+    ranks = (4, 5)
+
+
+class RMSNorm(Module):
+    """Divided by the root of the mean square over the last dimensions."""
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float | None = None,
+        elementwise_affine: bool = True, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        self.normalized_shape, self.eps = tuple(shape), eps
+        self.elementwise_affine = elementwise_affine
+        weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+        self.register_parameter("weight", weight if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class LocalResponseNorm(Module):
+    """input / (k + alpha * the mean of squares over `size` neighbouring channels)^beta."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -1,0 +1,293 @@
+"""Volumes, (N, C, D, H, W): convolutions and pools as planes that are added or pooled again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import wgtorch
+from wgtorch import Tensor
+
+
+def three(value: Any) -> tuple[int, int, int]:
+    if isinstance(value, int):
+        return (value, value, value)
+    found = tuple(int(v) for v in value)
+    found = found * 3 if len(found) == 1 else found
+    if len(found) != 3:
+        raise RuntimeError(f"expected an int or three of them, got {tuple(value)}")
+    return found  # type: ignore[return-value]
+
+
+def batched(input: Tensor, name: str) -> tuple[Tensor, bool]:
+    if input.ndim not in (4, 5):
+        raise RuntimeError(
+            f"{name}: Expected 4D (unbatched) or 5D (batched) input, but got input of size:"
+            f" {list(input.shape)}"
+        )
+    return (input.unsqueeze(0), True) if input.ndim == 4 else (input, False)
+
+
+def as_planes(volume: Tensor) -> Tensor:
+    """(N, C, D, H, W) as (N D, C, H, W)."""
+    n, c, d, h, w = volume.shape
+    return volume.transpose(1, 2).reshape(n * d, c, h, w)
+
+
+def as_volume(planes: Tensor, batch: int) -> Tensor:
+    count, c, h, w = planes.shape
+    return planes.reshape(batch, count // batch, c, h, w).transpose(1, 2)
+
+
+# Convolutions
+
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Windows over (N, C, D, H, W): a convolution of planes for each depth of the kernel."""
+    volume, single = batched(input, "conv3d")
+    if weight.ndim != 5:
+        raise RuntimeError(f"conv3d: expected a 5D weight, got {list(weight.shape)}")
+    step, apart = three(stride), three(dilation)
+    front, back, pad = margins(padding, weight, step, apart)
+    volume = volume.constant_pad_nd((0, 0, 0, 0, front, back))
+    if isinstance(pad, tuple) and isinstance(pad[0], tuple):
+        volume = volume.constant_pad_nd((*pad[1], *pad[0]))
+        pad = (0, 0)
+    depth = (volume.shape[2] - apart[0] * (weight.shape[2] - 1) - 1) // step[0] + 1
+    if depth < 1:
+        raise RuntimeError(
+            "Calculated padded input size per channel:"
+            f" ({' x '.join(str(n) for n in volume.shape[2:])}). Kernel size:"
+            f" ({' x '.join(str(n) for n in weight.shape[2:])}). Kernel size can't be greater than"
+            " actual input size"
+        )
+    total: Any = None
+    for k in range(weight.shape[2]):
+        start = k * apart[0]
+        part = volume[:, :, start : start + step[0] * (depth - 1) + 1 : step[0]]
+        made = wgtorch.conv2d(
+            as_planes(part), weight[:, :, k], bias if total is None else None, step[1:], pad,
+            apart[1:], groups,
+        )  # fmt: skip
+        total = made if total is None else total + made
+    assert total is not None
+    out = as_volume(total, volume.shape[0])
+    return out.squeeze(0) if single else out
+
+
+def margins(padding: Any, weight: Tensor, step, apart) -> tuple[int, int, Any]:
+    """In front, behind, and for planes: (H, W), or pairs where they differ."""
+    if padding == "valid":
+        return 0, 0, (0, 0)
+    if padding == "same":
+        if any(s != 1 for s in step):
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        pairs = []
+        for size, d in zip(weight.shape[2:], apart, strict=True):
+            whole = d * (size - 1)
+            pairs.append((whole // 2, whole - whole // 2))
+        return pairs[0][0], pairs[0][1], (pairs[1], pairs[2])
+    if isinstance(padding, str):
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    pad = three(padding)
+    return pad[0], pad[0], pad[1:]
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The gradient of `conv3d` by its input: each element spreads over a window."""
+    volume, single = batched(input, "conv_transpose3d")
+    step, pad, more, apart = (three(v) for v in (stride, padding, output_padding, dilation))
+    if more[0] >= max(step[0], apart[0]):
+        raise RuntimeError(
+            "output padding must be smaller than either stride or dilation, but got"
+            f" output_padding_depth: {more[0]} stride_depth: {step[0]} dilation_depth: {apart[0]}"
+        )
+    batch, depth = volume.shape[0], volume.shape[2]
+    planes = as_planes(volume)
+    length = step[0] * (depth - 1) + apart[0] * (weight.shape[2] - 1) + 1 + more[0]
+    out = None
+    for k in range(weight.shape[2]):
+        made = wgtorch.conv_transpose2d(
+            planes, weight[:, :, k], None, step[1:], pad[1:], more[1:], groups, apart[1:]
+        )
+        part = as_volume(made, batch)
+        if out is None:
+            n, c, _, h, w = part.shape
+            out = part.new_zeros((n, c, length, h, w))
+        start = k * apart[0]
+        out[:, :, start : start + step[0] * (depth - 1) + 1 : step[0]] += part
+    assert out is not None
+    out = out[:, :, pad[0] : length - pad[0]]
+    if bias is not None:
+        out = out + bias.reshape(1, -1, 1, 1, 1)
+    return out.squeeze(0) if single else out
+
+
+# Pools
+
+
+def depthwise(volume: Tensor) -> Tensor:
+    """(N, C, D, H, W) as (N, C H W, D): rows along the depth."""
+    n, c, d, h, w = volume.shape
+    return volume.permute(0, 1, 3, 4, 2).reshape(n, c * h * w, d)
+
+
+def deep(rows: Tensor, like: Tensor) -> Tensor:
+    n, c, _, h, w = like.shape
+    return rows.reshape(n, c, h, w, rows.shape[-1]).permute(0, 1, 4, 2, 3)
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest of each window; with `return_indices` also where it is in D H W."""
+    volume, single = batched(input, "max_pool3d")
+    size, pad, apart = three(kernel_size), three(padding), three(dilation)
+    step = size if stride in (None, ()) else three(stride)
+    plane = (size[1:], step[1:], pad[1:], apart[1:], ceil_mode)
+    row = (size[0], step[0], pad[0], apart[0], ceil_mode)
+    batch = volume.shape[0]
+    if not return_indices:
+        flat = as_volume(wgtorch.max_pool2d(as_planes(volume), *plane), batch)
+        out = deep(wgtorch.max_pool1d(depthwise(flat), *row), flat)
+        return out.squeeze(0) if single else out
+    values, where = wgtorch.max_pool2d_with_indices(as_planes(volume), *plane)
+    flat, where = as_volume(values, batch), as_volume(where, batch)
+    rows, depth = wgtorch.max_pool1d_with_indices(depthwise(flat), *row)
+    inner = depthwise(where).gather(-1, depth)
+    area = volume.shape[3] * volume.shape[4]
+    out, places = deep(rows, flat), deep(depth * area + inner, flat)
+    return (out.squeeze(0), places.squeeze(0)) if single else (out, places)
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window. Counts are products, so means of means are the mean."""
+    volume, single = batched(input, "avg_pool3d")
+    size, pad = three(kernel_size), three(padding)
+    step = size if stride in (None, ()) else three(stride)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    sums = None if divisor_override is None else 1
+    flat = as_volume(
+        wgtorch.avg_pool2d(
+            as_planes(volume), size[1:], step[1:], pad[1:], ceil_mode, count_include_pad, sums
+        ),
+        volume.shape[0],
+    )
+    rows = depthwise(flat).unsqueeze(-1)
+    rows = wgtorch.avg_pool2d(
+        rows, (size[0], 1), (step[0], 1), (pad[0], 0), ceil_mode, count_include_pad, sums
+    ).squeeze(-1)
+    out = deep(rows, flat)
+    out = out if divisor_override is None else out / divisor_override
+    return out.squeeze(0) if single else out
+
+
+def asked(output_size: Any, have: Sequence[int]) -> list[int]:
+    given = [output_size] * 3 if isinstance(output_size, int) else list(output_size)
+    if len(given) != 3:
+        raise ValueError("Input dimension should be at least 4")
+    return [n if size is None else int(size) for n, size in zip(have, given, strict=True)]
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of windows that divide the volume into `output_size` parts."""
+    volume, single = batched(input, "adaptive_avg_pool3d")
+    size = asked(output_size, volume.shape[2:])
+    flat = as_volume(wgtorch.adaptive_avg_pool2d(as_planes(volume), size[1:]), volume.shape[0])
+    out = deep(wgtorch.adaptive_avg_pool1d(depthwise(flat), size[0]), flat)
+    return out.squeeze(0) if single else out
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of windows that divide the volume into `output_size` parts."""
+    volume, single = batched(input, "adaptive_max_pool3d")
+    size = asked(output_size, volume.shape[2:])
+    values, where = wgtorch.adaptive_max_pool2d(as_planes(volume), size[1:])
+    flat, where = as_volume(values, volume.shape[0]), as_volume(where, volume.shape[0])
+    rows, depth = wgtorch.adaptive_max_pool1d(depthwise(flat), size[0])
+    inner = depthwise(where).gather(-1, depth)
+    out, places = deep(rows, flat), deep(depth * (volume.shape[3] * volume.shape[4]) + inner, flat)
+    if single:
+        out, places = out.squeeze(0), places.squeeze(0)
+    return (out, places) if return_indices else out
+
+
+# And back
+
+
+def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
+               output_size: Any, dims: int) -> Tensor:  # fmt: skip
+    """Each element where the largest of its window was, zeros elsewhere."""
+
+    def each(value: Any) -> list[int]:
+        return [value] * dims if isinstance(value, int) else [int(v) for v in value]
+
+    size, pad = each(kernel_size), each(padding)
+    step = size if stride is None else each(stride)
+    usual = [
+        (n - 1) * s - 2 * p + k
+        for n, s, p, k in zip(input.shape[-dims:], step, pad, size, strict=True)
+    ]
+    spatial = usual
+    if output_size is not None:
+        spatial = [int(n) for n in output_size][-dims:]
+        for n, most, s in zip(spatial, usual, step, strict=True):
+            if not most - s < n < most + s:
+                raise ValueError(
+                    f"invalid output_size {tuple(spatial)} (expected each to be within stride of"
+                    f" {tuple(usual)})"
+                )
+    lead = tuple(input.shape[:-dims])
+    count = 1
+    for n in spatial:
+        count *= n
+    zeros = input.new_zeros((*lead, count))
+    flat = input.reshape(*lead, -1)
+    return zeros.scatter(-1, indices.reshape(*lead, -1), flat).reshape(*lead, *spatial)
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The opposite of `max_pool1d` as far as there is one."""
+    return max_unpool(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The opposite of `max_pool2d` as far as there is one."""
+    return max_unpool(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The opposite of `max_pool3d` as far as there is one."""
+    return max_unpool(input, indices, kernel_size, stride, padding, output_size, 3)
