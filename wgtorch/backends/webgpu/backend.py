@@ -14,7 +14,7 @@ from wgtorch.backends.webgpu.fusion import HEAVY, Deferred, Load, Program, Promi
 from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
-from wgtorch.backends.webgpu.pool import Block
+from wgtorch.backends.webgpu.pool import Block, Buffer
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.structured import Launcher
@@ -30,6 +30,7 @@ from wgtorch.settled import TypedOp
 from wgtorch.storage import Lens, Value, View
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
+ONE = (1, 1, 1)
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
 IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "reseen",
@@ -230,11 +231,9 @@ class WebGPU:
         if type(promise) is not Promise:
             promise.fulfil(value)
             return
-        holdings = self.holdings
-        if holdings.noted and self.gpu.pool.reserved > holdings.reserved:
-            holdings.look()
-            if value.promise is None:
-                return
+        if self.holdings.noted and self.holdings.press():
+            self.fill(value)
+            return
         program = Program(promise)
         if program.joined is not None:
             program = self.deferrals.join(program)
@@ -242,40 +241,51 @@ class WebGPU:
                 return
         if program.load_numbers and self.crossings.run(program):
             return
-        pairs = takeovers(program) if value.numel >= LEAST else ()
+        numel = value.numel
+        pairs = takeovers(program) if numel >= LEAST else ()
         kernel = self.kernels.get((program.key, pairs) if pairs else program.key)
         if kernel is None:
             program, pairs, kernel = self._elementwise_kernel(program, pairs)
-        count = (value.numel + 3) // 4
-        blocks = self.blocks(program, pairs)
-        groups = -(-count // (GROUP if count < MANY else 4 * GROUP))
+        blocks, count = self.blocks(program, pairs), (numel + 3) // 4
+        if count <= GROUP:
+            groups = ONE
+        else:
+            groups = (min(-(-count // (GROUP if count < MANY else 4 * GROUP)), MAX_GROUPS), 1, 1)
         if count:
-            groups = (groups if groups < MAX_GROUPS else MAX_GROUPS, 1, 1)
             numbers = (count, *program.load_numbers, *program.scalars)
             self.queue.dispatch(kernel, blocks, numbers, groups)
 
     def blocks(self, program: Program, pairs: codegen.Pairs = ()) -> list[Block]:
         """What the program binds. The promises it stores count as kept from here on."""
-        blocks, buffers = [], []
+        blocks, stores = [], program.stores
         for load in program.loads:
             if load.buffer is not None:
                 blocks.append(load.buffer.block)
-        reads, known = len(blocks), {n: program.loads[m].buffer for n, m in pairs} if pairs else {}
-        for step in program.stores:  # memory for all, before the first promise counts as kept
-            buffer = known.get(len(buffers)) if pairs else None
-            buffers.append(buffer or self.take(step.layout.numel * step.dtype.itemsize))
-        for step, buffer in zip(program.stores, buffers):  # noqa: B905
-            value, block = step.target(), buffer.block
-            value.buffer = buffer
-            load = value.load = Load(buffer, step.layout, step.dtype)
-            if block.leased >= LARGE:
-                load.size = HEAVY
-            value.promise = None
-            step.keep(load)
-            blocks.append(block)
-        for n, _ in reversed(pairs):
-            del blocks[reads + n]
+        if len(stores) == 1 and not pairs:
+            step = stores[0]
+            blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))
+            return blocks
+        known = {n: program.loads[m].buffer for n, m in pairs}
+        # memory for all, before the first promise counts as kept
+        buffers = [
+            known.get(n) or self.take(step.layout.numel * step.dtype.itemsize)
+            for n, step in enumerate(stores)
+        ]
+        for n, (step, buffer) in enumerate(zip(stores, buffers, strict=True)):
+            block = self._keep(step, buffer)
+            if n not in known:
+                blocks.append(block)
         return blocks
+
+    def _keep(self, step: Promise | Deferred, buffer: Buffer) -> Block:
+        """The step's value is in the buffer from here on."""
+        value, block = step.target(), buffer.block
+        load = value.load = Load(buffer, step.layout, step.dtype)
+        value.buffer, value.promise = buffer, None
+        if block.leased >= LARGE:
+            load.size = HEAVY
+        step.keep(load)
+        return block
 
     # Writing into a buffer that exists
 

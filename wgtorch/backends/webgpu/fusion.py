@@ -138,6 +138,8 @@ class Program:
 
     __slots__ = ("joined", "joins", "key", "load_numbers", "loads", "place", "root", "scalars",
                  "steps", "stores")  # fmt: skip
+    joined: Deferred | None  # what stands among the loads, as the number just computed
+    joins: int  # how often it is read
 
     def __init__(self, root: Promise | Load):
         self.root = root
@@ -145,8 +147,7 @@ class Program:
         self.loads = loads = []
         self.stores = stores = []
         self.place = place = {}  # n: step n;  -1 - n: load n
-        self.joined: Deferred | None = None  # what stands among the loads
-        self.joins = 0  # how often it is read
+        self.joined, self.joins = None, 0
         key, scalars = [], []
         for step in steps:
             key.append(step.typed)
@@ -158,7 +159,7 @@ class Program:
                         continue
                     arg, kind = arg.filled, Load
                 elif kind is Deferred:
-                    arg, kind = self._met(arg), Load
+                    arg, kind = self._met(arg, key), Load
                 if kind is Load:
                     at = place.get(arg)
                     if at is None:
@@ -167,34 +168,32 @@ class Program:
                     key.append(at)
                 else:
                     key.append(kind)
-                    if kind is complex:
-                        scalars += (arg.real, arg.imag)
-                    else:
-                        scalars.append(arg)
+                    scalars += (arg,) if kind is not complex else (arg.real, arg.imag)
             if step.attrs:
                 scalars.extend(step.attrs.values())
             place[step] = len(place) - len(loads)
             if step.target() is not None:
                 stores.append(step)
                 key.append("store")
-        self._finish(key, scalars)
-
-    def _finish(self, key: list[Any], scalars: list[float]) -> None:
-        joined, root = self.joined, self.root
-        if joined is not None and joined.target() is not None:
-            self.stores.append(joined)
-            key.append("store")
-        if not self.steps:
-            self.loads.append(root.filled if type(root) is Promise else root)
-            self.place[self.loads[0]] = -1
-        self.load_numbers, self.scalars = placed(self.loads, key), scalars
+        if not steps:
+            self._read()
+        self.load_numbers, self.scalars = placed(loads, key), scalars
         self.key = tuple(key)  # what the kernel's text depends on
         if DEBUG >= 3:
-            trace(3, "fusion", lambda: f"{self.title}: stores {len(self.stores)}")
+            trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
 
-    def _met(self, deferred: Deferred) -> Deferred | Load:
+    def _read(self) -> None:
+        """Of a root that needs no computing."""
+        root = self.root
+        self.loads.append(root.filled if type(root) is Promise else root)
+        self.place[self.loads[0]] = -1
+
+    def _met(self, deferred: Deferred, key: list[Any]) -> Deferred | Load:
         if deferred.result is not None:
             return deferred.read_in(self.root.layout)
+        if self.joined is None and deferred.target() is not None:
+            self.stores.append(deferred)
+            key.append("store")
         self.joined = deferred
         self.joins += 1
         return deferred

@@ -61,6 +61,13 @@ class Holdings:
     def bound(self) -> int:
         return max(FLOOR, self.home.gpu.pool.live.current * MAX_HELD // 100)
 
+    def press(self) -> bool:
+        """Looks if memory was reserved since the last time; whether it did."""
+        grown = not self.looking and self.home.gpu.pool.reserved > self.reserved
+        if grown:
+            self.look()
+        return grown
+
     def look(self) -> None:
         """Fulfils promises, the oldest first, until the rest hold no more than they may."""
         if self.looking:
