@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 from wgtorch import config
@@ -136,7 +135,8 @@ def checked(name: str, num: Any) -> int:
 
 def get_file_path(*path_components: str) -> str:
     """A path below the folder that the package lies in."""
-    return os.path.join(Path(__file__).parents[1], *path_components)
+    package = os.path.dirname(os.path.abspath(__file__))
+    return os.path.join(os.path.dirname(package), *path_components)
 
 
 def compiled_with_cxx11_abi() -> bool:
