@@ -128,7 +128,8 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
     def call(input, other):
         x, y = input, other
         if isinstance(x, View) and isinstance(y, View):
-            value, second, layout = x.storage.value, y.storage.value, x.layout
+            first, its, layout = x.storage, y.storage, x.layout
+            value, second = first.value, its.value
             if value.device is not second.device:
                 return call(*together(op, (x, y)))
             a, b = value.dtype, second.dtype
@@ -136,7 +137,7 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
                 if a is not b:
                     a, b = kind_of(x), kind_of(y)
                 layout = meet(layout, y.layout)
-            known, writes = typed[a, b], x.storage.writes or y.storage.writes
+            known, writes = typed[a, b], first.writes or its.writes
             mask = (3 if x._wants else 2) if y._wants else x._wants
         elif isinstance(x, View):
             if type(y) not in NUMBERS and (y := plain(y)) is None:
@@ -217,8 +218,11 @@ def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[s
                 return args, attrs
         if given or not straight or not least <= len(args) <= count + len(names):
             return bind(args, given)
-        values = args[count:] + defaults[len(args) - count :]
-        return args[:count], dict(zip(names, values, strict=True))
+        attrs, place = dict(preset), count
+        for name in names:
+            attrs[name] = args[place] if place < len(args) else defaults[place - count]
+            place += 1
+        return args[:count], attrs
 
     return quick
 

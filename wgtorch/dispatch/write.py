@@ -26,12 +26,14 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
 
     `fresh`: nobody else holds `source`.
     """
-    shape = target.layout.shape
-    if source.layout.shape != shape:
-        source, fresh = stretched(target, source, name), True
     recording = state.recording and (
         target._wants or source._wants or target.storage.writes or source.storage.writes
     )
+    if not recording and is_plain(target, source):
+        put(target, source)
+        return target
+    if source.layout.shape != target.layout.shape:
+        source, fresh = stretched(target, source, name), True
     if recording:
         check_leaf(target)
     if target.storage.version < 0 and not state.inference:
@@ -54,6 +56,15 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
     if recording:
         rebase(target, source, fresh)
     return target
+
+
+def is_plain(target: View, source: View) -> bool:
+    """Whether all of one is to become all of another that is just like it."""
+    storage, layout = target.storage, target.layout
+    if source.layout is not layout or not layout.is_plain or storage.version < 0:
+        return False
+    value, new = storage.value, source.storage.value
+    return new.dtype is value.dtype and new.device is value.device
 
 
 def put(target: View, source: View) -> None:

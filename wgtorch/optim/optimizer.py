@@ -61,8 +61,9 @@ class Optimizer:
         with set_grad_enabled(self.defaults.get("differentiable", False)):
             for group in self.param_groups:
                 for param in group["params"]:
-                    if param.grad is not None:
-                        self.update(param, param.grad, self.state[param], group)
+                    grad = param.grad
+                    if grad is not None:
+                        self.update(param, grad, self.state[param], group)
                         fulfil(param)
         return loss
 

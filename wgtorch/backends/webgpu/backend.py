@@ -23,7 +23,7 @@ from wgtorch.backends.webgpu.transfer import Dock, Fetch
 from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
-from wgtorch.dtype import DType, complex128, float64
+from wgtorch.dtype import DType, float64
 from wgtorch.layout import Layout
 from wgtorch.op import REGISTRY
 from wgtorch.settled import TypedOp
@@ -88,8 +88,7 @@ class WebGPU:
         return to.upload(self.download(whole), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        compute = typed.compute
-        if compute is float64 or compute is complex128:
+        if typed.is_double:
             self.check_double(typed)
         operands, size = [], 1
         for arg in args:
@@ -257,24 +256,22 @@ class WebGPU:
 
     def blocks(self, program: Program, pairs: codegen.Pairs = ()) -> list[Block]:
         """What the program binds. The promises it stores count as kept from here on."""
-        blocks, stores = [], program.stores
+        blocks, buffers = [], []
         for load in program.loads:
             if load.buffer is not None:
                 blocks.append(load.buffer.block)
-        if len(stores) == 1 and not pairs:
-            step = stores[0]
-            blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))
-            return blocks
-        known = {n: program.loads[m].buffer for n, m in pairs}
-        # memory for all, before the first promise counts as kept
-        buffers = [
-            known.get(n) or self.take(step.layout.numel * step.dtype.itemsize)
-            for n, step in enumerate(stores)
-        ]
-        for n, (step, buffer) in enumerate(zip(stores, buffers, strict=True)):
-            block = self._keep(step, buffer)
-            if n not in known:
-                blocks.append(block)
+        reads, given = len(blocks), {n: program.loads[m].buffer for n, m in pairs} if pairs else {}
+        for n, step in enumerate(program.stores):  # all that is taken first: that may fail
+            buffers.append(given.get(n) or self.take(step.layout.numel * step.dtype.itemsize))
+        for n, step in enumerate(program.stores):
+            value, buffer = step.target(), buffers[n]
+            value.buffer = buffer
+            load = value.load = Load(buffer, step.layout, step.dtype)
+            value.promise = None
+            step.keep(load)
+            blocks.append(buffer.block)
+        for n, _ in reversed(pairs):
+            del blocks[reads + n]
         return blocks
 
     def _keep(self, step: Promise | Deferred, buffer: Buffer) -> Block:
