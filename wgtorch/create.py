@@ -66,7 +66,7 @@ def check_fits(array: np.ndarray, dtype: DType, wraps: bool) -> None:
 
 def real_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
     if array.imag.any():
-        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        raise TypeError("must be real number, not complex")
     return array.real
 
 
@@ -297,6 +297,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = 
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * (1 if step > 0 else -1) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is not None and dtypes.asked(dtype).is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.short}'")
     floating = any(isinstance(v, float) for v in (start, end, step))
     dtype = dtype or (dtypes.get_default_dtype() if floating else int64)
     count = math.ceil((end - start) / step)
@@ -312,8 +314,12 @@ def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None
     """`steps` numbers, evenly spaced from `start` to `end`."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    array = np.linspace(float(start), float(end), steps)
-    return made(array, dtype or dtypes.get_default_dtype(), place(device), requires_grad)
+    natural = dtypes.get_default_dtype()
+    if isinstance(start, complex) or isinstance(end, complex):
+        natural = natural.to_complex()
+    kind = dtype or natural
+    start, end = [complex(v) if kind.is_complex else float(v) for v in (start, end)]
+    return made(np.linspace(start, end, steps), kind, place(device), requires_grad)
 
 
 @filling

@@ -39,7 +39,7 @@ class Indexed:
         return iter(DOORS["unbind"](self))
 
 
-SCALARS = (bool, int, float, np.number, np.bool_)
+SCALARS = (bool, int, float, complex, np.number, np.bool_)
 MANY = 32  # from this length on a list is an index by itself, whatever is in it
 
 

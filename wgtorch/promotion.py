@@ -38,8 +38,10 @@ class Folding:
 
 
 def lacks_complex(op: Any, dtype: DType) -> Exception:
-    name = op.name.strip("_")
-    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype.short}'")
+    """PyTorch's complaint, with the kernel that others of the op's complaints name."""
+    known = [text for text in getattr(op, "refuses", {}).values() if "not implemented" in text]
+    text = known[0] if known else f"\"{op.name.strip('_')}_cpu\" not implemented for '{{dtype}}'"
+    return NotImplementedError(text.format(op=op.name, dtype=dtype.short))
 
 
 def is_bool(kind: DType | ZeroDim | type) -> bool:

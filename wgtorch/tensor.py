@@ -113,6 +113,8 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
                 dtype = DTYPE_NAMES[arg]
             elif isinstance(arg, bool):
                 copy = copy or (arg and arg is args[-1] and len(args) > 2)
+            elif isinstance(arg, builtin_type):
+                dtype = asked(arg)
             elif arg is not None:
                 device = arg
         out = self

@@ -247,6 +247,9 @@ def with_limits(door):
     """`nan_to_num`, whose infinities become the dtype's extremes unless others are given."""
 
     def call(input, nan=None, posinf=None, neginf=None):
+        if input.dtype.is_complex:
+            parts = call(input.view_as_real(), nan, posinf, neginf)
+            return parts.view_as_complex()
         if not input.dtype.is_floating_point:
             return input.clone()
         largest = LARGEST[input.dtype]
