@@ -211,6 +211,12 @@ def test_wrong_values_raise_the_same_on_both_devices(name, make):
     assert is_well(make)
 
 
+def test_other_exceptions_arrive_too(make):
+    with pytest.raises(ValueError, match="var has negative entry/entries"):
+        F.gaussian_nll_loss(make.floats(2), make.floats(2), make.of([1.0, -1.0])).item()
+    assert is_well(make)
+
+
 @pytest.mark.parametrize("name", ["no probability", "negative rate"])
 def test_wrong_values_raise_at_once_if_asked(name, monkeypatch):
     if not torch.is_webgpu_available():

@@ -236,7 +236,7 @@ def gaussian_nll_loss(
             spread = spread.unsqueeze(-1)
         elif len(spread.shape) != input.ndim or spread.shape[-1] != 1:
             raise ValueError("var is of incorrect size")
-    require(spread >= 0, "var has negative entry/entries")
+    require(spread >= 0, "gaussian_nll_loss: var has negative entry/entries", ValueError)
     held = spread + (spread.detach().clamp(min=eps) - spread.detach())  # its gradient is var's
     loss = 0.5 * (held.log() + (input - target).square() / held)
     if full:

@@ -15,30 +15,30 @@ from wgtorch.op import Condition, Facts, Pass, Structured, declare
 
 
 def plan(facts: Facts) -> Pass:
-    refusal = RuntimeError(facts.attrs["refusal"])
+    refusal = facts.attrs["kind"](facts.attrs["refusal"])
     places = (("holds", facts.layouts[0]),)
     return Pass("require.wgsl", (1, 1, 1), (), ("holds",), (), places=places, complaint=refusal)  # type: ignore[arg-type]
 
 
 @declare(
     Structured,
-    shape=lambda holds, refusal: (0,),
-    dtype=lambda holds, refusal: bool_,
+    shape=lambda holds, refusal, kind: (0,),
+    dtype=lambda holds, refusal, kind: bool_,
     plan=plan,
     promotes=False,
     torch="none",
 )
-def _require(holds: Condition, refusal: str):
-    "RuntimeError(refusal) unless the 0-d condition holds."
+def _require(holds: Condition, refusal: str, kind: object):
+    "The exception kind(refusal) unless the 0-d condition holds."
     if not holds:
-        raise RuntimeError(refusal)
+        raise kind(refusal)
     return np.empty(0, np.bool_)
 
 
-def require(holds: Any, refusal: str) -> None:
-    """Raises RuntimeError(refusal) where an element of `holds` is false: now, or at a sync."""
+def require(holds: Any, refusal: str, kind: type[Exception] = RuntimeError) -> None:
+    """Raises kind(refusal) where an element of `holds` is false: now, or at a sync."""
     if holds.layout.numel:
-        (holds.all() if holds.layout.shape else holds)._require(refusal)
+        (holds.all() if holds.layout.shape else holds)._require(refusal, kind)
 
 
 def within(input: Any, low: float, high: float, refusal: str) -> None:
