@@ -7,11 +7,13 @@ whatever the kind; and an op that asks only for a sign, as relu does, is content
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from small_transformer import Bench, Cost, arguments, bench_of, compare
 
 import wgtorch as torch
 from wgtorch import nn
-from wgtorch.autograd.graph import compress, pair_if, saved_tensor_report
+from wgtorch.autograd.graph import compress, pair_if, plot_saved_tensors, saved_tensor_report
 
 
 def signs_of_relu(device: str) -> None:
@@ -26,7 +28,7 @@ def signs_of_relu(device: str) -> None:
     print(f"relu: {row.nbytes:,} bytes kept in {row.held:,}, gradients equal: {same}")
 
 
-def largest_slots(bench: Bench) -> None:
+def largest_slots(bench: Bench, png: Path | None) -> None:
     """Where the memory of a step is, before and after."""
     for name, way in (("plain", torch.enable_grad), ("int8", lambda: compress("int8"))):
         with way():
@@ -35,6 +37,9 @@ def largest_slots(bench: Bench) -> None:
         most = sorted(sizes, key=sizes.__getitem__, reverse=True)[:3]
         places = ", ".join(f"{report.bytes_in(p):,} on {p}" for p in ("device", "host"))
         print(f"{name}: {places}; most is saved by {', '.join(most)}")
+    if png is not None:
+        plot_saved_tensors(report, png)
+        print(f"every slot of int8, beside its tensor: {png}")
 
 
 def main(given: list[str] | None = None) -> list[Cost]:
@@ -44,7 +49,7 @@ def main(given: list[str] | None = None) -> list[Cost]:
     costs = compare(bench, [(kind, lambda kind=kind: compress(kind)) for kind in kinds])
     bench.step(lambda: compress("int8", check="values"))
     print("int8: every saved element was within its bound")
-    largest_slots(bench)
+    largest_slots(bench, options.png)
     signs_of_relu(options.device)
     return costs
 

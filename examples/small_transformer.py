@@ -184,6 +184,7 @@ def arguments(about: str, given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--png", type=Path, help="where to draw what the last step kept")
     return parser.parse_args(given)
 
 

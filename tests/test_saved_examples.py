@@ -10,13 +10,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import checkpoint
 import combine
 import compress
+import pytest
 import small_transformer
 
 SMALL = ["--layers", "2", "--batch", "2", "--width", "32", "--length", "32", "--steps", "1"]
 
 
-def costs_of(page, device):
-    costs = page.main(["--device", device, *SMALL])
+def costs_of(page, device, *more):
+    costs = page.main(["--device", device, *SMALL, *more])
     assert costs[0].way == "plain" and costs[0].error == 0
     return {cost.way: cost for cost in costs}
 
@@ -25,8 +26,10 @@ def kept(cost):
     return cost.on_device + cost.on_host + cost.on_disk
 
 
-def test_compress(device, capsys):
-    costs = costs_of(compress, device)
+def test_compress(device, capsys, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    costs = costs_of(compress, device, "--png", str(tmp_path / "slots.png"))
+    assert (tmp_path / "slots.png").stat().st_size > 10_000
     plain = kept(costs["plain"])
     for kind, ratio, error in (("float16", 1.9, 2e-3), ("bfloat16", 1.9, 2e-2), ("int8", 3.3, 5e-2),
                                ("int4", 5.0, 0.6)):  # fmt: skip
