@@ -75,12 +75,19 @@ fn main(
         }
         let ys = y_places(batch, col);
 
-        var total: array<Block, BLOCKS>;
-        for (var k = start; k < end; k += 4u) {
-            let b = y_block(ys, k);
+        var total = array<Block, BLOCKS>();  // said: compilers do not clear it for the next z
+        for (var k = start; k < end;) {  // parts of k add up alone, then to the total
+            let stop = min(k + 256u, end);
+            var part = array<Block, BLOCKS>();
+            for (; k < stop; k += 4u) {
+                let b = y_block(ys, k);
+                for (var i = 0u; i < BLOCKS; i++) {
+                    let a = x_block(xs[i], k, lane);
+                    for (var r = 0u; r < 8u; r++) { part[i][r] += b * a[r]; }
+                }
+            }
             for (var i = 0u; i < BLOCKS; i++) {
-                let a = x_block(xs[i], k, lane);
-                for (var r = 0u; r < 8u; r++) { total[i][r] += b * a[r]; }
+                for (var r = 0u; r < 8u; r++) { total[i][r] += part[i][r]; }
             }
         }
 

@@ -37,30 +37,41 @@ fn main(
         var t1 = vec4f();
         var t2 = vec4f();
         var t3 = vec4f();
-        for (var k = start; k < end; k += 4u) {
-            let a0 = x_edge(x0, k);
-            let a1 = x_edge(x1, k + 1u - X_APART);
-            let a2 = x_edge(x2, k + 2u - 2u * X_APART);
-            let a3 = x_edge(x3, k + 3u - 3u * X_APART);
-            let c0 = y_edge(y0, k);
-            let c1 = y_edge(y1, k + 1u - Y_APART);
-            let c2 = y_edge(y2, k + 2u - 2u * Y_APART);
-            let c3 = y_edge(y3, k + 3u - 3u * Y_APART);
-            let b0 = select(c0, vec4f(c0.x, c1.x, c2.x, c3.x), Y_ALONG_K);
-            let b1 = select(c1, vec4f(c0.y, c1.y, c2.y, c3.y), Y_ALONG_K);
-            let b2 = select(c2, vec4f(c0.z, c1.z, c2.z, c3.z), Y_ALONG_K);
-            let b3 = select(c3, vec4f(c0.w, c1.w, c2.w, c3.w), Y_ALONG_K);
-            if X_ALONG_K {
-                t0 += a0.x * b0 + a0.y * b1 + a0.z * b2 + a0.w * b3;
-                t1 += a1.x * b0 + a1.y * b1 + a1.z * b2 + a1.w * b3;
-                t2 += a2.x * b0 + a2.y * b1 + a2.z * b2 + a2.w * b3;
-                t3 += a3.x * b0 + a3.y * b1 + a3.z * b2 + a3.w * b3;
-            } else {
-                t0 += a0.x * b0 + a1.x * b1 + a2.x * b2 + a3.x * b3;
-                t1 += a0.y * b0 + a1.y * b1 + a2.y * b2 + a3.y * b3;
-                t2 += a0.z * b0 + a1.z * b1 + a2.z * b2 + a3.z * b3;
-                t3 += a0.w * b0 + a1.w * b1 + a2.w * b2 + a3.w * b3;
+        for (var k = start; k < end;) {  // parts of k add up alone, then to the total
+            let stop = min(k + 256u, end);
+            var p0 = vec4f();
+            var p1 = vec4f();
+            var p2 = vec4f();
+            var p3 = vec4f();
+            for (; k < stop; k += 4u) {
+                let a0 = x_edge(x0, k);
+                let a1 = x_edge(x1, k + 1u - X_APART);
+                let a2 = x_edge(x2, k + 2u - 2u * X_APART);
+                let a3 = x_edge(x3, k + 3u - 3u * X_APART);
+                let c0 = y_edge(y0, k);
+                let c1 = y_edge(y1, k + 1u - Y_APART);
+                let c2 = y_edge(y2, k + 2u - 2u * Y_APART);
+                let c3 = y_edge(y3, k + 3u - 3u * Y_APART);
+                let b0 = select(c0, vec4f(c0.x, c1.x, c2.x, c3.x), Y_ALONG_K);
+                let b1 = select(c1, vec4f(c0.y, c1.y, c2.y, c3.y), Y_ALONG_K);
+                let b2 = select(c2, vec4f(c0.z, c1.z, c2.z, c3.z), Y_ALONG_K);
+                let b3 = select(c3, vec4f(c0.w, c1.w, c2.w, c3.w), Y_ALONG_K);
+                if X_ALONG_K {
+                    p0 += a0.x * b0 + a0.y * b1 + a0.z * b2 + a0.w * b3;
+                    p1 += a1.x * b0 + a1.y * b1 + a1.z * b2 + a1.w * b3;
+                    p2 += a2.x * b0 + a2.y * b1 + a2.z * b2 + a2.w * b3;
+                    p3 += a3.x * b0 + a3.y * b1 + a3.z * b2 + a3.w * b3;
+                } else {
+                    p0 += a0.x * b0 + a1.x * b1 + a2.x * b2 + a3.x * b3;
+                    p1 += a0.y * b0 + a1.y * b1 + a2.y * b2 + a3.y * b3;
+                    p2 += a0.z * b0 + a1.z * b1 + a2.z * b2 + a3.z * b3;
+                    p3 += a0.w * b0 + a1.w * b1 + a2.w * b2 + a3.w * b3;
+                }
             }
+            t0 += p0;
+            t1 += p1;
+            t2 += p2;
+            t3 += p3;
         }
         keep(z, row, col, t0);
         keep(z, row + 1u, col, t1);

@@ -125,7 +125,7 @@ fn main(
             fetch_x(&x_from, &x_next, local, start);
             fetch_y(&y_from, &y_next, local, start);
         }
-        var total: Totals;
+        var total = Totals();  // said: compilers do not clear it for the next z
         while start < end {
             if !AHEAD {
                 fetch_x(&x_from, &x_next, local, start);

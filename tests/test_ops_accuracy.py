@@ -79,3 +79,19 @@ def test_layer_norm_of_long_rows(either_share):
     x = torch.tensor(rows, device=either_share)
     got = torch.nn.functional.layer_norm(x, (30_000,), eps=0.0).cpu().numpy()
     np.testing.assert_allclose(got, want, rtol=0, atol=4e-6)
+
+
+@pytest.mark.parametrize("k", [512, 5000, 300_000])
+def test_products_along_long_rows(webgpu, traits, k):
+    limit = 2e-6 if traits.is_software else 1e-7 * k  # GPUs add along k in order, as CUDA does
+    for rows in (np.full((9, k), 0.1, np.float32), RNG.random((9, k), dtype=np.float32)):
+        x, exact = torch.tensor(rows, device=webgpu), rows.astype(np.float64)
+        assert error(x @ x.t(), exact @ exact.T) < limit
+
+
+def test_products_of_many_more_matrices_than_workgroups(webgpu):
+    """A group that takes a second matrix starts from zero again."""
+    x = RNG.integers(0, 5, (70_000, 3, 5)).astype(np.float32)
+    y = RNG.integers(0, 5, (70_000, 5, 4)).astype(np.float32)
+    got = torch.tensor(x, device=webgpu) @ torch.tensor(y, device=webgpu)
+    np.testing.assert_array_equal(got.cpu().numpy(), x @ y)

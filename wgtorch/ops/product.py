@@ -51,6 +51,7 @@ TILES = (
     Tile((8, 8), (1, 1), 10.0, 42.0),
 )
 UNITS = {"discrete": 128, "integrated": 16}
+LONGEST = 1 << 17  # k of a part on software: llvmpipe ends a thread's loops at 65,535 turns
 FINISH = 8000.0  # nanoseconds that another pass takes
 
 
@@ -182,7 +183,7 @@ def choose(product: Product, traits: Any) -> Kernel:
     if traits.is_software:
         if eight_as_one(traits):
             return eight_lanes(product)
-        return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
+        return cut("matmul_plain.wgsl", (), product, 32, 32, -(-k // LONGEST), 4)
     if k == 0 or max(m, n) <= 8:
         return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
     if n == 1 and product.y.along_k and k >= 64:
@@ -216,6 +217,7 @@ def eight_lanes(product: Product) -> Kernel:
     blocks = 1 if m <= 8 else 2 if m <= 16 or work < 1 << 20 else 4
     tiles = -(-m // (8 * blocks)) * -(-product.n // 32) * product.batches
     parts = 1 if tiles >= 4 else min(4, max(1, product.k // 256))
+    parts = max(parts, -(-product.k // LONGEST))
     front = (f"const BLOCKS = {blocks}u;",)
     return cut("matmul_lanes.wgsl", front, product, 8 * blocks, 32, parts, 4)
 
