@@ -96,6 +96,28 @@ def test_what_is_ahead_follows_the_engine_and_not_the_clock(device):
     assert state.task is None and list(coming(Box, 2)) == []
 
 
+def test_hooks_around_an_offload_are_looked_through(webgpu, monkeypatch):
+    x = ramp((1024,), webgpu, grad=True)
+    for context in (
+        graph.compose_hooks(graph.save_on_cpu(prefetch=2), graph.compress("float16")),
+        graph.device_budget(0, then=graph.save_on_cpu(prefetch=2)),
+        graph.device_budget(
+            0, then=graph.compose_hooks(graph.save_on_cpu(prefetch=2), graph.compress("int8"))
+        ),
+    ):
+        with context:
+            loss = chain(x, 4)
+        with monkeypatch.context() as patch:
+            seen = trail(patch)
+            (grad,) = torch.autograd.grad(loss, x)
+        loads = [load for name, load in seen if name == "back"]
+        first = {id(load): seen.index(("send_for", load)) for load in loads}
+        node = len(loads) // 4
+        for i, load in enumerate(loads[:-node]):  # those of a later node were sent before this
+            assert first[id(loads[i + node])] < seen.index(("back", load))
+        assert np.isfinite(N(grad)).all()
+
+
 def test_a_graph_kept_goes_through_the_host_twice(webgpu):
     x = ramp((16,), webgpu, grad=True)
     with graph.save_on_cpu(prefetch=2):

@@ -1,8 +1,9 @@
 """What offloading saved tensors costs a training step, and where the GPU's time goes.
 
-python tools/bench_offload.py [--layers 12] [--dim 2048] [--batch 4] [--seq 512] [--png FILE]
+python tools/bench_offload.py [--layers 12] [--dim 4096] [--batch 4] [--seq 512] [--png FILE]
     transfers alone; a step of a transformer plain and with save_on_cpu, looking 0, 1, 2 and 4 nodes
-    ahead; a chart of the two lanes, kernels and copies, from timestamps of one step of each
+    ahead, of half of what is saved, and of a quarter of the bits; a chart of the two lanes, kernels
+    and copies, from timestamps of one step of each
 python tools/bench_offload.py overlap    whether this GPU copies and computes at the same time
 
 Sizes default to what suits the adapter. "transfers" is the time of the copies themselves; where it
@@ -26,14 +27,19 @@ import bench_overlap  # noqa: E402
 from small_transformer import Transformer, sequences  # noqa: E402
 
 import wgtorch as torch  # noqa: E402
-from wgtorch.autograd.graph import save_on_cpu  # noqa: E402
+from wgtorch.autograd.graph import (  # noqa: E402
+    compose_hooks,
+    compress,
+    device_budget,
+    save_on_cpu,
+)
 from wgtorch.backend import backend  # noqa: E402
 from wgtorch.backends.webgpu.timing import Span, Timer  # noqa: E402
 from wgtorch.device import Device  # noqa: E402
 
 HOME: Any = backend(Device("webgpu"))
 MOST_COST, LEAST_RATE = 1.10, 40.0  # x plain; GB/s each way
-REAL = {"layers": 12, "dim": 2048, "batch": 4, "seq": 512, "heads": 16}
+REAL = {"layers": 12, "dim": 4096, "batch": 4, "seq": 512, "heads": 32}
 SOFTWARE = {"layers": 2, "dim": 64, "batch": 2, "seq": 32, "heads": 4}
 Way = Callable[[], AbstractContextManager]
 
@@ -65,7 +71,9 @@ class Step:
 
     def __init__(self, layers: int, dim: int, batch: int, seq: int, heads: int):
         torch.manual_seed(0)
-        self.model = Transformer(64, dim, heads, layers, seq).to("webgpu")
+        torch.set_default_device("webgpu")  # where its numbers are drawn
+        self.model = Transformer(64, dim, heads, layers, seq)
+        torch.set_default_device("cpu")
         self.data = sequences(batch, seq, 64, "webgpu")
         self.forward = 0.0  # host seconds until forward was recorded
 
@@ -83,7 +91,7 @@ class Step:
         for p in self.model.parameters():
             HOME.fill(p.grad.storage.value)
 
-    def seconds(self, way: Way, times: int = 3) -> float:
+    def seconds(self, way: Way, times: int = 2) -> float:
         """The least of a few, after one that compiles and fills the pools."""
         took = []
         for _ in range(times + 1):
@@ -145,27 +153,31 @@ def steps(options: argparse.Namespace, sizes: dict[str, int]) -> None:
     torch.webgpu.synchronize()
     print(f"\n{' '.join(f'{k} {v}' for k, v in sizes.items())}:"
           f" {sum(p.numel() for p in step.model.parameters()) / 1e6:.1f} M parameters")  # fmt: skip
-    plain = step.seconds(nullcontext)
-    forward = step.forward
-    torch.reset_peak_memory_stats()
-    step(nullcontext)
-    peak = torch.memory_stats()["allocated_bytes.all.peak"]
-    print(f"plain                  {1e3 * plain:9.2f} ms, peak {peak / 2**20:.0f} MiB,"
-          f" forward recorded in {1e3 * forward:.1f} ms")  # fmt: skip
-    offloaded = {}
-    for nodes in (0, 1, 2, 4):
-        offloaded[nodes] = step.seconds(ahead(nodes))
-        torch.reset_peak_memory_stats()
-        step(ahead(nodes))
-        peak = torch.memory_stats()["allocated_bytes.all.peak"]
-        print(f"save_on_cpu, {nodes} ahead   {1e3 * offloaded[nodes]:9.2f} ms"
-              f" ({offloaded[nodes] / plain:.3f} x plain), peak {peak / 2**20:.0f} MiB,"
-              f" forward recorded in {1e3 * step.forward:.1f} ms")  # fmt: skip
+    plain = timed(step, "plain", nullcontext)
+    offloaded = {n: timed(step, f"save_on_cpu, {n} ahead", ahead(n), plain) for n in (0, 1, 2, 4)}
     best = min(offloaded, key=lambda nodes: offloaded[nodes])
+    meter = device_budget(1 << 30)
+    step(lambda: meter)
+    half = meter.peak / 2**21
+    timed(step, "... beyond half of it", lambda: device_budget(half, save_on_cpu()), plain)
+    quarter = lambda: compose_hooks(save_on_cpu(), compress("int8"))  # noqa: E731
+    timed(step, "... as int8", quarter, plain)
     before, after = step.lanes(nullcontext), step.lanes(ahead(best))
     report(plain, offloaded[best], before, after)
     if options.png:
         chart(before, after, Path(options.png))
+
+
+def timed(step: Step, name: str, way: Way, plain: float = 0.0) -> float:
+    """Seconds of a step, printed with the peak of device memory."""
+    seconds = step.seconds(way)
+    torch.reset_peak_memory_stats()
+    step(way)
+    peak = torch.memory_stats()["allocated_bytes.all.peak"]
+    ratio = f"({seconds / plain:.3f} x plain)" if plain else ""
+    print(f"{name:<24}{1e3 * seconds:9.2f} ms {ratio:<18} peak {peak / 2**20:.0f} MiB,"
+          f" forward recorded in {1e3 * step.forward:.1f} ms", flush=True)  # fmt: skip
+    return seconds
 
 
 def report(plain: float, offloaded: float, before: Lanes, after: Lanes) -> None:
