@@ -256,22 +256,24 @@ class WebGPU:
 
     def blocks(self, program: Program, pairs: codegen.Pairs = ()) -> list[Block]:
         """What the program binds. The promises it stores count as kept from here on."""
-        blocks, buffers = [], []
+        blocks, stores = [], program.stores
         for load in program.loads:
             if load.buffer is not None:
                 blocks.append(load.buffer.block)
-        reads, given = len(blocks), {n: program.loads[m].buffer for n, m in pairs} if pairs else {}
-        for n, step in enumerate(program.stores):  # all that is taken first: that may fail
-            buffers.append(given.get(n) or self.take(step.layout.numel * step.dtype.itemsize))
-        for n, step in enumerate(program.stores):
-            value, buffer = step.target(), buffers[n]
-            value.buffer = buffer
-            load = value.load = Load(buffer, step.layout, step.dtype)
-            value.promise = None
-            step.keep(load)
-            blocks.append(buffer.block)
-        for n, _ in reversed(pairs):
-            del blocks[reads + n]
+        if len(stores) == 1 and not pairs:
+            step = stores[0]
+            blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))
+            return blocks
+        known = {n: program.loads[m].buffer for n, m in pairs}
+        # memory for all, before the first promise counts as kept
+        buffers = [
+            known.get(n) or self.take(step.layout.numel * step.dtype.itemsize)
+            for n, step in enumerate(stores)
+        ]
+        for n, (step, buffer) in enumerate(zip(stores, buffers, strict=True)):
+            block = self._keep(step, buffer)
+            if n not in known:
+                blocks.append(block)
         return blocks
 
     def _keep(self, step: Promise | Deferred, buffer: Buffer) -> Block:
