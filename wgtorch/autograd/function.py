@@ -7,9 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from wgtorch.autograd.function_batches import batched
 from wgtorch.autograd.function_node import FunctionNode
+from wgtorch.autograd.function_transforms import called_inside
 from wgtorch.autograd.mode import no_grad, state
 from wgtorch.autograd.node import Refused
+from wgtorch.autograd.transforms.level import highest, levels
 from wgtorch.storage import View
 
 
@@ -144,26 +147,59 @@ class Function(metaclass=FunctionMeta):
             " forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """(outputs for a whole batch, where it is in each); `in_dims` says where it is in the
+        arguments. `generate_vmap_rule = True` does without."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or"
+            " set generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward` and records that it ran."""
+        ctx, outputs = cls._applied(args, kwargs)
+        ctx._to_save_forward = ()  # they may be outputs, which hold the context
+        return outputs
+
+    @classmethod
+    def _applied(cls, args: tuple, kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """(the context, the outputs)."""
         if not isinstance(inspect.getattr_static(cls, "forward"), staticmethod):
             raise RuntimeError(LEGACY)
         apart = cls.setup_context is not Function.setup_context
         if apart:
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound = inspect.signature(cls.forward).bind(*args, **(kwargs or {}))
             bound.apply_defaults()
             args, kwargs = bound.args, {}
         if kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         ctx = cls._backward_cls(args)
+        top = highest(args) if levels.stack else None
+        inside = None if top is None else called_inside(cls, args, top, Ways(cls, apart))
         with no_grad():
-            if apart:
+            if top is not None:
+                output = inside
+                if apart:
+                    cls.setup_context(ctx, args, output)
+            elif apart:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args)
-        return ctx.finished(output, args)
+        return ctx, ctx.finished(output, args)
+
+
+class Ways:
+    """How a Function may be called inside a transform."""
+
+    def __init__(self, function: type[Function], is_apart: bool):
+        self.is_apart = is_apart
+        self.has_vmap = function.vmap is not Function.vmap
+
+    def generated(self, *facts: Any) -> Any:
+        return batched(Function, *facts)
 
 
 def once_differentiable(backward: Callable) -> Callable:

@@ -178,6 +178,12 @@ def over_planes(batch: Batch) -> Any:
     return parts if batch.op.outputs else parts[0]
 
 
+@rule("_class_loss", "_class_loss_backward")
+def by_class(batch: Batch) -> Any:
+    """The classes are the second dimension of samples in a batch, the only one without."""
+    return over_planes(batch) if batch.shape("index") else batch.run(batch.wholes())
+
+
 def folded_in(tensor: Any) -> Any:
     shape = tensor.layout.shape
     return tensor.reshape((shape[0] * shape[1], *shape[2:]))

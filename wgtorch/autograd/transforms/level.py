@@ -9,7 +9,8 @@ are first lifted to the highest among them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from wgtorch.autograd import saved
@@ -121,6 +122,16 @@ class Levels(threading.local):
     def enter(self, level: Any) -> None:
         level.number = len(self.stack) + 1
         self.stack.append(level)
+
+    @contextmanager
+    def outside(self, number: int) -> Iterator[Any]:
+        """As before the transform of that number began; gives what that is."""
+        inner = self.stack[number - 1 :]
+        del self.stack[number - 1 :]
+        try:
+            yield inner[0]
+        finally:
+            self.stack[number - 1 :] = inner
 
     def leave(self, level: Any) -> None:
         del self.stack[self.stack.index(level) :]
