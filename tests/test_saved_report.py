@@ -1,5 +1,7 @@
 """Accounts of saved tensors: the report of a graph, and what memory_stats counts, to the byte."""
 
+import threading
+
 import numpy as np
 import pytest
 from recorder import Box, N, T, graph, ramp, same
@@ -210,3 +212,38 @@ def test_it_can_be_drawn(device, tmp_path):
     widths = {round(bar.get_width() * 1024) for bar in axes.patches}
     assert widths == {row.held for row in report} | {4096}
     assert (tmp_path / "saved.png").stat().st_size > 5000
+
+
+def test_what_moves_later_is_counted_where_it_is_then(webgpu):
+    """A budget sends the oldest away while forward goes on: the accounts follow."""
+    x = ramp((32, 32), webgpu, grad=True)
+    before = {place: stats(webgpu, f"{place}_bytes.current") for place in ("device", "host")}
+    with graph.device_budget(2 * 4096 / 2**20):
+        y = x.sin().exp().cos().tanh()
+        y = y * y
+    report = graph.saved_tensor_report(y.sum())
+    for place, bytes_ in before.items():
+        now = stats(webgpu, f"{place}_bytes.current") - bytes_
+        assert now == report.bytes_in(place) > 0
+    del y, report
+    for place, bytes_ in before.items():
+        assert stats(webgpu, f"{place}_bytes.current") == bytes_
+
+
+def test_threads_share_one_ledger(device):
+    x = ramp((64,), device, grad=True)
+    place = f"{place_of(device)}_bytes.current"
+    before, packs = stats(device, place), stats(device, "packs.total")
+
+    def work():
+        for _ in range(20):
+            with graph.saved_tensors_hooks(lambda t: Box(t.detach().clone()), lambda box: box.t):
+                y = x.sin().exp()
+            del y
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert stats(device, place) == before and stats(device, "packs.total") - packs == 160

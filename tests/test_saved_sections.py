@@ -107,6 +107,57 @@ def test_5_a_pair_belongs_to_its_thread_in_both_directions(device):
     assert len(main.packed) == 1 and not other.packed
 
 
+def test_5_hooks_see_plain_tensors_under_vmap(device):
+    r = Recorder()
+    x = ramp((4, 3), device, grad=True)
+    with r.hooks():
+        y = torch.func.vmap(lambda t: t.sin() * t)(x)
+    assert {shape for _, shape, _ in r.packed} == {(4, 3)}
+    y.sum().backward()
+    close(x.grad, np.cos(N(x)) * N(x) + np.sin(N(x)), rtol=1e-4)
+    assert not r.live
+
+
+PAIRS = {
+    "save_on_cpu": graph.save_on_cpu,
+    "budget": lambda: graph.device_budget(0),
+    "verified": lambda: graph.saved_tensors_hooks(
+        lambda t: t.detach().clone(), same, check="values"
+    ),
+    "spill": lambda: graph.spill_to_disk(budget=0, min_size=0),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_5_derivatives_of_samples_under_hooks(device, pair):
+    def f(t):
+        return (t.exp() * t).sum()
+
+    x = ramp((4, 3), device)
+    with PAIRS[pair]():
+        got = torch.func.vmap(torch.func.grad(f))(x)
+    close(got, np.exp(N(x)) * (1 + N(x)))
+
+
+def test_16_functionals_leave_nothing_packed(device):
+    def f(t):
+        return (t.exp() * t).sum()
+
+    x = ramp((3,), device)
+    functional = torch.autograd.functional
+    for derive in (
+        lambda: functional.hessian(f, x),
+        lambda: functional.hessian(f, x, vectorize=True),
+        lambda: functional.jacobian(torch.exp, x),
+        lambda: functional.hvp(f, x, torch.ones_like(x))[1],
+        lambda: torch.func.hessian(f)(x),
+    ):
+        r = Recorder()
+        with r.hooks():
+            assert np.isfinite(N(derive())).all()
+        assert r.packed and not r.live
+
+
 def test_7_live_values_fall_by_one_node_at_a_time(device):
     r = Recorder()
     x = ramp((4, 8), device, grad=True)

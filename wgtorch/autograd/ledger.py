@@ -134,6 +134,9 @@ LEDGERS: dict[Device, Ledger] = {}
 
 
 def ledger_of(device: Device) -> Ledger:
-    """That of the device whose tensors are saved, wherever they wait."""
+    """That of the device whose tensors are saved, wherever they wait; within a transform, of the
+    device that it is about."""
+    while device.level:
+        device = device.root  # type: ignore[attr-defined]
     known = LEDGERS.get(device)
     return LEDGERS.setdefault(device, Ledger()) if known is None else known

@@ -72,7 +72,8 @@ class spill_to_disk(saved_tensors_hooks):
 
         def pack(tensor: Any) -> Any:
             small = tensor.layout.numel * tensor.dtype.itemsize < max(1, min_size)
-            if small or (not offload_parameters and is_parameter_memory(tensor)):
+            within = tensor.storage.value.device.level  # a transform: there are no bytes yet
+            if small or within or (not offload_parameters and is_parameter_memory(tensor)):
                 return tensor.detach()
             return Slip(desk, tensor, prefetch)
 
