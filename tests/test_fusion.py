@@ -88,6 +88,14 @@ def test_random_gradients(seed):
             np.testing.assert_allclose(ours, want, rtol=2e-3, atol=2e-4)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_that_write_over_operands(seed, monkeypatch):
+    """As if all tensors were large."""
+    monkeypatch.setattr(webgpu_backend, "LEAST", 1)
+    for array, tensor in program(seed, 0.7):
+        np.testing.assert_allclose(tensor.cpu().numpy(), array, rtol=2e-4, atol=2e-4)
+
+
 def test_sharing_is_structure():
     x, y = (torch.tensor(np.float32([v, v]), device="webgpu") for v in (2, 3))
     assert ((x + x) * x).cpu().numpy()[0] == 8

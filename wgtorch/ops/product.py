@@ -183,7 +183,7 @@ def choose(product: Product, traits: Any) -> Kernel:
     if traits.is_software:
         if eight_as_one(traits):
             return eight_lanes(product)
-        return cut("matmul_plain.wgsl", (), product, 32, 32, -(-k // LONGEST), 4)
+        return cut("matmul_plain.wgsl", (), product, 32, 32, max(1, -(-k // LONGEST)), 4)
     if k == 0 or max(m, n) <= 8:
         return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
     if n == 1 and product.y.along_k and k >= 64:
