@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+import wgpu
 from recorder import N, T, close, graph, ramp
 
 import wgtorch as torch
@@ -12,6 +13,7 @@ from wgtorch.autograd import offload
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.prefetch import coming
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu import transfer
 
 
 def chain(x, length=6):
@@ -149,6 +151,73 @@ def test_what_is_sent_for_ahead_is_dropped_with_the_graph(webgpu):
     gc.collect()
     assert torch.memory_stats()["allocated_bytes.all.current"] - before <= 4096
     assert base.shape == (1024,)
+
+
+def test_no_memory_to_look_ahead_is_no_error(webgpu, monkeypatch):
+    x = ramp((512,), webgpu, grad=True)
+    (want,) = torch.autograd.grad(chain(x), x)
+    with graph.save_on_cpu(prefetch=3):
+        loss = chain(x)
+    torch.webgpu.synchronize()
+    send_for, depth = offload.Load.send_for, []
+
+    def short(load):
+        depth.append(load)
+        if len(depth) % 4:  # those that are looked ahead for
+            raise torch.OutOfMemoryError("webgpu out of memory")
+        return send_for(load)
+
+    seen, unload = [], offload.unload
+    monkeypatch.setattr(offload.Load, "send_for", short)
+
+    def told(packed):
+        depth[:] = [None, None, None]  # the one that is needed now has room
+        seen.append(packed)
+        return unload(packed)
+
+    monkeypatch.setattr(offload, "unload", told)
+    node = loss.grad_fn.next_functions[0][0]
+    while hasattr(node, "_raw_saved_result"):
+        node._raw_saved_result._node.slot_at(0).unpack = told
+        node = node.next_functions[0][0]
+    (got,) = torch.autograd.grad(loss, x)
+    assert len(seen) == 6 and np.array_equal(N(got), N(want))
+
+
+def test_a_failed_transfer_leaves_the_graph_usable(webgpu, monkeypatch):
+    """Memory for what comes back, or the mapping of the copy: backward again, when it is there."""
+    home = backend(torch.device(webgpu))
+    x = ramp((512,), webgpu, grad=True)
+    (want,) = torch.autograd.grad(chain(x), x)
+    for ahead in (0, 2):
+        with graph.save_on_cpu(prefetch=ahead):
+            loss = chain(x)
+        torch.webgpu.synchronize()
+        take = home.take
+
+        def none(nbytes):
+            raise torch.OutOfMemoryError("webgpu out of memory")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(home, "take", none)
+            with pytest.raises(torch.OutOfMemoryError):
+                torch.autograd.grad(loss, x)
+        assert home.take is take
+        (got,) = torch.autograd.grad(loss, x)
+        assert np.array_equal(N(got), N(want))
+    there = (x.detach() * 2).to("cpu")
+    mapped, tries = transfer.mapped, []
+
+    def fails_once(*args):
+        tries.append(args)
+        if len(tries) == 1:
+            raise wgpu.GPUError("the map was interrupted")
+        return mapped(*args)
+
+    monkeypatch.setattr(transfer, "mapped", fails_once)
+    with pytest.raises(RuntimeError, match="the map was interrupted"):
+        there.numpy()
+    assert np.array_equal(there.numpy(), 2 * N(x))
 
 
 @pytest.mark.parametrize("prefetch", [-1, 1.5, True, "2"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.autograd.prefetch import coming
 from wgtorch.autograd.saved import Frozen
 from wgtorch.autograd.saved_hooks import called, saved_tensors_hooks
+from wgtorch.errors import OutOfMemoryError
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage
 
@@ -170,8 +172,9 @@ def unload(packed: Any) -> Any:
         return packed
     if packed.nodes:
         packed.send_for()  # in the order of need: what is read now is first
-        for load in coming(Load, packed.nodes):
-            load.send_for()
+        with suppress(OutOfMemoryError):  # what is needed later may have room then
+            for load in coming(Load, packed.nodes):
+                load.send_for()
     return packed.back()
 
 

@@ -57,11 +57,12 @@ class Download:
         self.dock.queue.flush()
         self.dock.queue.batch = self.dock.queue.first
         self.dock.hear(left)
-        staging, self.staging = self.staging, None
         try:
-            return mapped(staging, self.nbytes)
-        except wgpu.GPUError as error:
+            array = mapped(self.staging, self.nbytes)
+        except wgpu.GPUError as error:  # the copy is still there: whoever asks again may have it
             raise self.dock.queue.fail(str(error)) from None
+        self.staging = None
+        return array
 
     def back(self, home: Any) -> Value | None:
         """On its device again without passing through Python; None where that cannot be."""
