@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import budget
 import offload
 import spill
+import trace_step
 
 SMALL = ["--steps", "1", "--layers", "2", "--batch", "8", "--width", "32", "--length", "32"]
 
@@ -50,3 +51,13 @@ def test_budget(device, capsys):
         assert gone[3] <= held[0] + 100
         kept = [cost.on_device for cost in costs]
         assert kept == sorted(kept, reverse=True) and kept[0] == plain.on_device
+
+
+def test_trace_step(device, capsys):
+    events = run(trace_step, device)
+    out = capsys.readouterr().out
+    packs = int(re.search(r"saved_tensors::pack +(\d+) events", out)[1])
+    assert packs == sum(event.name == "saved_tensors::pack" for event in events) > 10
+    tops = [event.name for event in events if event.cpu_parent is None and not event.is_on_device]
+    assert {"forward", "backward", "wait"} <= set(tops)
+    assert ("Self WebGPU" in out) is (device == "webgpu") and "the trace has" in out
