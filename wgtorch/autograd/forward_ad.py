@@ -24,9 +24,15 @@ class DualLevel:
     kind = DualBackend
     number = 0
 
+    def home(self, tensor: Any) -> DualBackend:
+        return DEVICES[DualBackend, self.number, root_of(tensor.storage.value.device)].backend
+
     def paired(self, primal: Any, tangent: Any) -> Any:
-        device = DEVICES[DualBackend, self.number, root_of(primal.storage.value.device)]
-        return device.backend.paired(primal, tangent)
+        return self.home(primal).paired(primal, tangent)
+
+    def lifted(self, tensor: Any) -> Any:
+        """A tensor without a tangent."""
+        return self.home(tensor).lifted(tensor)
 
     def parts(self, tensor: Any) -> tuple[Any, Any]:
         """(the tensor of the level below, its tangent or None)."""

@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.autograd.gradcheck_modes import (
+    Direction,
+    GradcheckError,
+    array,
+    check_batched,
+    floats_of,
+    forward_jacobians,
+)
 from wgtorch.autograd.gradients import grad
 from wgtorch.autograd.mode import enable_grad, no_grad
 from wgtorch.storage import View
-
-
-class GradcheckError(RuntimeError):
-    """A gradient is not what the differences say."""
 
 
 def gradcheck(
@@ -29,6 +33,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -39,8 +44,10 @@ def gradcheck(
     Meant for float64 inputs (eps 1e-6, atol 1e-5, rtol 1e-3). Where every input that wants a
     gradient is float32 on a device without float64, eps, atol and rtol are 1e-2. A mismatch is a
     GradcheckError that shows both Jacobians, or False without `raise_exception`.
+    `check_forward_ad` compares the Jacobian of forward mode besides, `check_batched_grad` two
+    gradients at once with each; `fast_mode` compares in one random direction.
     """
-    del check_undefined_grad, check_batched_grad, check_forward_ad, fast_mode, masked
+    del check_undefined_grad, check_batched_forward_grad, masked
     given = (inputs,) if isinstance(inputs, View) else tuple(inputs)
     wanting = [i for i, t in enumerate(given) if isinstance(t, View) and t.requires_grad]  # type: ignore
     if not wanting:
@@ -56,8 +63,16 @@ def gradcheck(
     warn_of_precision([given[i] for i in wanting], loose)
     check = Check(func, given, wanting, check_grad_dtypes)
     try:
-        if check_backward_ad:
-            check.compare(eps, atol, rtol, nondet_tol)
+        if fast_mode:
+            at = Direction(func, given, wanting)
+            at.compare(eps, atol, rtol, check_forward_ad, check_backward_ad)
+        else:
+            if check_forward_ad:
+                check.compare_forward(eps, atol, rtol)
+            if check_backward_ad:
+                check.compare(eps, atol, rtol, nondet_tol)
+        if check_batched_grad:
+            check_batched(check.outputs(), [given[i] for i in wanting], atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -85,9 +100,7 @@ class Check:
         self.check_dtypes = check_dtypes
 
     def outputs(self) -> list[Any]:
-        result = self.func(*self.inputs)
-        results = result if isinstance(result, tuple | list) else (result,)
-        return [r for r in results if isinstance(r, View) and r.dtype.is_floating_point]
+        return floats_of(self.func(*self.inputs))
 
     def compare(self, eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
         numerical = self.numerical(eps)
@@ -106,6 +119,19 @@ class Check:
                     raise GradcheckError(
                         f"Jacobian mismatch for output {o} with respect to input"
                         f" {self.wanting[k]},\nnumerical:{want}\nanalytical:{got}\n"
+                    )
+
+    def compare_forward(self, eps: float, atol: float, rtol: float) -> None:
+        numerical = self.numerical(eps)
+        sizes = [row[0].shape[1] for row in numerical]
+        found = forward_jacobians(self.func, self.inputs, self.wanting, sizes)
+        for o, row in enumerate(numerical):
+            for k, want in enumerate(row):
+                if not np.allclose(found[o][k], want, rtol=rtol, atol=atol):
+                    raise GradcheckError(
+                        f"Jacobian computed with forward mode mismatch for output {o} with respect"
+                        f" to input {self.wanting[k]},\nnumerical:{want}\nanalytical:"
+                        f"{found[o][k]}\n"
                     )
 
     def analytical(self) -> list[list[np.ndarray]]:
@@ -158,10 +184,6 @@ class Check:
         moved = kept.new_tensor(values.astype(kept.dtype.np)).reshape(kept.layout.shape)
         self.inputs[i].copy_(moved)
         return [array(o) for o in self.outputs()]
-
-
-def array(tensor: Any) -> np.ndarray:
-    return tensor.detach().cpu().numpy().astype(np.float64).reshape(-1)
 
 
 def gradgradcheck(
