@@ -31,6 +31,7 @@ import wgtorch
 from wgtorch.dispatch.doors import PUBLIC
 
 LARGEST = 60
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no kernel on:UserWarning")
 COMPOSITES = {
     "bmm", "cat", "convolution", "cov", "cumprod", "cumsum", "dot", "index_add", "inner", "isclose",
     "logsumexp", "matmul", "mm", "mv", "norm", "outer", "roll", "scatter", "scatter_add", "stack",

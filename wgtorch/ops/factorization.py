@@ -16,6 +16,7 @@ from wgtorch.errors import LinalgError
 from wgtorch.lazy import Lazy
 from wgtorch.op import Structured, declare
 from wgtorch.ops.matrices import (
+    adjoint,
     diagonal_of,
     each_matrix,
     matrices,
@@ -37,12 +38,17 @@ def lower_half(x):
 
 
 def of_cholesky(grad, result):
-    """L^-T (S + S^T) / 2 L^-1 with S = lower_half(L^T grad)."""
-    inner = lower_half(transposed(result).matmul(grad.tril()))
-    inner = inner + transposed(inner)
-    left = transposed(result)._solve_triangular(inner, True, True, False)
-    both = transposed(result)._solve_triangular(transposed(left), True, True, False)
-    return 0.5 * transposed(both)
+    """L^-H (S + S^H) / 2 L^-1 with S = lower_half(L^H grad)."""
+    inner = lower_half(adjoint(result).matmul(grad.tril()))
+    inner = inner + adjoint(inner)
+    left = adjoint(result)._solve_triangular(inner, True, True, False)
+    both = adjoint(result)._solve_triangular(adjoint(left), True, True, False)
+    return 0.5 * adjoint(both)
+
+
+def hermitian(input: np.ndarray) -> np.ndarray:
+    """The matrices whose lower triangles these are."""
+    return np.tril(input) + np.tril(input, -1).swapaxes(-1, -2).conj()
 
 
 def factored(input: np.ndarray, checks: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -76,11 +82,12 @@ def factored(input: np.ndarray, checks: bool) -> tuple[np.ndarray, np.ndarray]:
     vjp={"input": of_cholesky},
     samples=None,
     torch="-",
+    complex=True,
+    holomorphic=False,
 )
 def _cholesky(input):
     "The lower triangular L with L L^T = input, which is symmetric and positive definite."
-    symmetric_ = np.tril(input) + np.tril(input, -1).swapaxes(-1, -2)
-    return factored(symmetric_, True)[0]
+    return factored(hermitian(input), True)[0]
 
 
 @declare(
@@ -91,10 +98,12 @@ def _cholesky(input):
     vjp={"input": lambda grad, results: of_cholesky(grad, results[0])},
     samples=None,
     torch="-",
+    complex=True,
+    holomorphic=False,
 )
 def _cholesky_ex(input):
     "(L, info): `cholesky`, and where it stopped: the order of the minor that is not positive."
-    return factored(np.tril(input) + np.tril(input, -1).swapaxes(-1, -2), False)
+    return factored(hermitian(input), False)
 
 
 # QR
@@ -132,19 +141,19 @@ def of_qr(grad, results, mode):
         return of_tall_qr(of_q, of_r, q, r)
     left, right = r._slice(-1, 0, rows), r._slice(-1, rows, columns)
     of_left, of_right = of_r._slice(-1, 0, rows), of_r._slice(-1, rows, columns)
-    of_q = of_q + q.matmul(right).matmul(transposed(of_right))
+    of_q = of_q + q.matmul(right).matmul(adjoint(of_right))
     first = of_tall_qr(of_q, of_left, q, left)
     return first._cat((first, q.matmul(of_right)), first.ndim - 1)
 
 
 def of_tall_qr(of_q, of_r, q, r):
-    """(of_q + Q S) R^-T, S the symmetric matrix with the lower triangle of R of_r^T - of_q^T Q."""
+    """(of_q + Q S) R^-H, S the Hermitian matrix with the lower triangle of R of_r^H - of_q^H Q."""
     of_r = of_r.triu()
-    inner = r.matmul(transposed(of_r)) - transposed(of_q).matmul(q)
-    inner = inner.tril() + transposed(inner.tril(-1))
-    return r._solve_triangular(transposed(of_q + q.matmul(inner)), True, True, False).transpose(
-        -2, -1
-    )
+    inner = r.matmul(adjoint(of_r)) - adjoint(of_q).matmul(q)
+    middle = diagonal_of(inner)
+    middle = middle.real.to(inner.dtype) if inner.dtype.is_complex else middle
+    inner = inner.tril(-1) + adjoint(inner.tril(-1)) + middle.diag_embed()
+    return adjoint(r._solve_triangular(adjoint(of_q + q.matmul(inner)), True, True, False))
 
 
 @declare(
@@ -160,6 +169,8 @@ def of_tall_qr(of_q, of_r, q, r):
         ((well_conditioned(rng, 3, 3), "complete"), {}),
     ],
     torch="-",
+    complex=True,
+    holomorphic=False,
 )
 def _qr(input, mode: str):
     "(Q, R): Q has orthogonal columns, R is upper triangular, and Q R is the input."
@@ -222,6 +233,7 @@ def pivoted(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ((well_conditioned(rng, 2, 3, 3), False), {}),
     ],
     torch="-",
+    complex=True,
 )
 def _lu_factor(input, pivot: bool):
     "(LU, pivots): both factors in one matrix, and the rows that were exchanged, from 1."
@@ -231,7 +243,7 @@ def _lu_factor(input, pivot: bool):
 
 
 def lu_dtype(input: DType) -> DType:
-    if not input.is_floating_point or input.itemsize < 4:
+    if input.category < 2 or input.itemsize < 4:
         raise NotImplementedError(f"\"lu_cpu\" not implemented for '{input.short}'")
     return input
 

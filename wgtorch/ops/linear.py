@@ -23,7 +23,7 @@ from wgtorch.settled import results
 def _linalg_cholesky(A, *, upper: bool = False):
     "The triangular L with L L^T = A (U with U^T U = A if `upper`), A symmetric and positive."
     lower = A._cholesky()
-    return transposed(lower) if upper else lower
+    return lower.mH if upper else lower
 
 
 @composite(samples=None)
@@ -38,7 +38,7 @@ def _linalg_cholesky_ex(A, *, upper: bool = False, check_errors: bool = False):
     if check_errors:
         A._cholesky()
     lower, info = A._cholesky_ex()
-    return results("linalg_cholesky_ex", ("L", "info"))(transposed(lower) if upper else lower, info)
+    return results("linalg_cholesky_ex", ("L", "info"))(lower.mH if upper else lower, info)
 
 
 @composite(
@@ -46,9 +46,9 @@ def _linalg_cholesky_ex(A, *, upper: bool = False, check_errors: bool = False):
 )
 def cholesky_solve(input, L, upper: bool = False):
     "X with A X = input, where A = L L^T (U^T U if `upper`)."
-    lower = transposed(L) if upper else L
+    lower = L.mH if upper else L
     half = lower._solve_triangular(input, False, True, False)
-    return transposed(lower)._solve_triangular(half, True, True, False)
+    return lower.mH._solve_triangular(half, True, True, False)
 
 
 @composite(samples=None)
@@ -86,7 +86,7 @@ def svd(input, some: bool = True, compute_uv: bool = True):
         zeros = [input.new_zeros((*batch, n, n)) for n in (rows, columns)]
         return pack(zeros[0], input._svdvals(), zeros[1])
     u, s, vh = input._svd(not some)
-    return pack(u, s, transposed(vh))
+    return pack(u, s, vh.mH)
 
 
 @composite(samples=None, torch="linalg.svd")
@@ -197,11 +197,12 @@ def _linalg_lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False)
     "X with A X = B (X A = B unless `left`), for A as `lu_factor` left it."
     square("linalg.lu_solve", tuple(LU.shape))
     if not left:
-        return transposed(LU._linalg_lu_solve(pivots, transposed(B), adjoint=not adjoint))
+        turned = B.mH
+        return LU._linalg_lu_solve(pivots, turned, adjoint=not adjoint).mH
     order = pivots._permutation(LU.shape[-1]).to(LU.dtype)
     if adjoint:
-        half = transposed(LU)._solve_triangular(B, False, True, False)
-        return order.matmul(transposed(LU)._solve_triangular(half, True, True, True))
+        half = LU.mH._solve_triangular(B, False, True, False)
+        return order.matmul(LU.mH._solve_triangular(half, True, True, True))
     half = LU._solve_triangular(transposed(order).matmul(B), False, True, True)
     return LU._solve_triangular(half, True, True, False)
 
@@ -303,6 +304,8 @@ def slogdet(input):
 @composite(samples=None)
 def logdet(input):
     "The logarithms of the determinants; NaN where one is negative."
+    if input.dtype.is_complex:
+        return input._det().log()
     sign, size = input._linalg_slogdet()
     return size.masked_fill(sign < 0, float("nan"))
 
@@ -330,12 +333,12 @@ def _linalg_lstsq(A, B, rcond: Any = None, *, driver: str = "gelsy"):
         last = -1 if vector else -2
         raise LinalgError(f"torch.linalg.lstsq: input.size(-2) should match other.size({last})")
     solution = A._linalg_pinv(rcond).matmul(B)
-    nothing = A.new_zeros((0,))
+    nothing = A.new_zeros((0,), dtype=A.dtype.to_real())
     rank = A._linalg_matrix_rank(rtol=rcond)
     full = bool((rank == min(A.shape[-2:])).all())
     residuals = nothing
     if A.shape[-2] > A.shape[-1] and driver != "gelsy" and (full or driver == "gels"):
-        residuals = (A.matmul(solution) - B).square().sum(-2)
+        residuals = (A.matmul(solution) - B).abs().square().sum(-2)
     values = A.detach()._svdvals() if driver in ("gelsd", "gelss") else nothing
     rank = rank.new_zeros((0,), dtype=int64) if driver == "gels" else rank
     pack = results("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))

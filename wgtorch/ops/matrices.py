@@ -30,10 +30,10 @@ def square(op: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def wide_floats(op: str, kernel: str = "") -> Callable[..., DType]:
-    """A dtype rule: float32 and float64, which LAPACK knows."""
+    """A dtype rule: float32 and float64, and complex numbers of them, which LAPACK knows."""
 
     def rule(input: DType, *others: DType | None, **attrs: Any) -> DType:
-        if not input.is_floating_point:
+        if input.category < 2:
             raise RuntimeError(
                 f"{op}: Expected a floating point or complex tensor as input. Got {input.short}"
             )
@@ -60,6 +60,10 @@ def which(place: int, batched: bool) -> str:
 
 def transposed(x: Any) -> Any:
     return x.transpose(-2, -1)
+
+
+def adjoint(x: Any) -> Any:
+    return x.transpose(-2, -1).conj()
 
 
 def diagonal_of(x: Any) -> Any:

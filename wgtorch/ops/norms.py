@@ -9,7 +9,7 @@ from wgtorch.dtype import float32, float64, int64
 from wgtorch.errors import LinalgError
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
-from wgtorch.ops.matrices import matrices, square, transposed, well_conditioned
+from wgtorch.ops.matrices import matrices, square, well_conditioned
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
 
@@ -150,7 +150,7 @@ def cut_off(values: Any, A: Any, atol: Any, rtol: Any) -> Any:
     """Below this a singular value counts as zero."""
     if rtol is None:
         given = atol is not None and not (not isinstance(atol, View) and atol == 0)
-        rtol = 0.0 if given else max(A.shape[-2:]) * EPSILON[A.dtype]
+        rtol = 0.0 if given else max(A.shape[-2:]) * EPSILON[A.dtype.to_real()]
     largest = values.amax(-1, True) if values.shape[-1] else values.sum(-1, True)
     lift = lambda x: x.unsqueeze(-1) if isinstance(x, View) and x.ndim else x  # noqa: E731
     bound = largest * lift(rtol)
@@ -164,7 +164,7 @@ def _linalg_matrix_rank(A, tol: Any = None, hermitian: bool = False, *, atol: An
                         rtol: Any = None):  # fmt: skip
     "How many singular values are larger than max(atol, rtol * the largest)."
     matrices("torch.linalg.matrix_rank", tuple(A.shape), "input")
-    if A.dtype not in EPSILON:
+    if A.dtype.to_real() not in EPSILON:
         raise RuntimeError("This function doesn't handle types other than float and double")
     A = A.detach()
     values = A._eigh(False)[0].abs() if hermitian else A._svdvals()
@@ -181,7 +181,7 @@ def _linalg_matrix_rank(A, tol: Any = None, hermitian: bool = False, *, atol: An
 def _linalg_pinv(A, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,
                  rtol: Any = None):  # fmt: skip
     "The Moore-Penrose inverse; singular values below max(atol, rtol * the largest) count as zero."
-    if A.ndim < 2 or A.dtype not in EPSILON:
+    if A.ndim < 2 or A.dtype.to_real() not in EPSILON:
         raise LinalgError(
             f"linalg.pinv({A.dtype.short}{{{list(A.shape)}}}): expected a tensor with 2 or more"
             " dimensions of float, double, cfloat or cdouble types"
@@ -192,10 +192,10 @@ def _linalg_pinv(A, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
         return A.new_zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]))
     if hermitian:
         values, u = A._eigh(False)
-        vh, size = transposed(u), values.abs()
+        vh, size = u.mH, values.abs()
     else:
         u, values, vh = A._svd(False)
         size = values
     small = size.detach() <= cut_off(size.detach(), A, atol, rtol)
     inverse = (1 / values.masked_fill(small, 1)).masked_fill(small, 0)
-    return (transposed(vh) * inverse.unsqueeze(-2)).matmul(transposed(u))
+    return (vh.mH * inverse.unsqueeze(-2)).matmul(u.mH)

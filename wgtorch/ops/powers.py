@@ -181,5 +181,5 @@ def _linalg_householder_product(A, tau):
     for k in range(tau.shape[-1] - 1, -1, -1):
         v = vectors._slice(-1, k, k + 1)
         scale = tau._slice(-1, k, k + 1).unsqueeze(-1)
-        result = result - scale * v.matmul(v.transpose(-2, -1).matmul(result))
+        result = result - scale * v.matmul(v.mH.matmul(result))
     return result

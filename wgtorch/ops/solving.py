@@ -12,6 +12,7 @@ from wgtorch.layout import broadcast
 from wgtorch.lazy import Lazy
 from wgtorch.op import Structured, declare
 from wgtorch.ops.matrices import (
+    adjoint,
     each_matrix,
     matrices,
     square,
@@ -66,6 +67,7 @@ def of_inverse(grad, result):
         ((well_conditioned(rng, 2, 4, 4),), {}),
     ],
     torch="-",
+    complex=True,
 )
 def _inv(input):
     "The inverses of square matrices."
@@ -86,6 +88,7 @@ def _inv(input):
     vjp={"input": lambda grad, results: of_inverse(grad, results[0])},
     samples=lambda rng: [((well_conditioned(rng, 3, 3),), {})],
     torch="-",
+    complex=True,
 )
 def _inv_ex(input):
     "(inverse, info): `inv`, and which diagonal element of U was zero."
@@ -102,7 +105,7 @@ def adjugate(input: np.ndarray) -> np.ndarray:
     others = np.stack([np.prod(np.delete(s, k, -1), -1) for k in range(size)], -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
     return sign[..., None, None] * (
-        (vh.swapaxes(-1, -2) * others[..., None, :]) @ u.swapaxes(-1, -2)
+        (vh.swapaxes(-1, -2).conj() * others[..., None, :]) @ u.swapaxes(-1, -2).conj()
     )
 
 
@@ -113,6 +116,7 @@ def adjugate(input: np.ndarray) -> np.ndarray:
     vjp={"input": lambda grad, input, result: of_adjugate(grad, input, result)},
     samples=lambda rng: [((well_conditioned(rng, 3, 3),), {})],
     torch="-",
+    complex=True,
 )
 def _adjugate(input):
     "The transposed cofactors of square matrices: det(A) A^-1 where there is an inverse."
@@ -141,6 +145,7 @@ def of_adjugate(grad, input, result):
         ((well_conditioned(rng, 2, 4, 4),), {}),
     ],
     torch="linalg.det",
+    complex=True,
 )
 def _det(input):
     "The determinants of square matrices."
@@ -148,18 +153,20 @@ def _det(input):
 
 
 def of_slogdet(grad, input):
-    return grad.unsqueeze(-1).unsqueeze(-1) * transposed(input._inv())
+    return grad.unsqueeze(-1).unsqueeze(-1) * adjoint(input._inv())
 
 
 @declare(
     Structured,
     shape=lambda input: (square("linalg.slogdet", input)[:-2],) * 2,
-    dtype=lambda input: (wide_floats("linalg.slogdet")(input),) * 2,
+    dtype=lambda input: (wide_floats("linalg.slogdet")(input), input.to_real()),
     outputs=("sign", "logabsdet"),
     differentiable=(False, True),
     vjp={"input": of_slogdet},
     samples=lambda rng: [((well_conditioned(rng, 2, 3, 3),), {})],
     torch="linalg.slogdet",
+    complex=True,
+    holomorphic=False,
 )
 def _linalg_slogdet(input):
     "(sign, logabsdet): of the determinant, and the logarithm of its size."
@@ -213,6 +220,7 @@ def of_right_side(grad, A):
         ((well_conditioned(rng, 2, 3, 3), normal(rng, 1, 3, 4)), {}),
     ],
     torch="linalg.solve",
+    complex=True,
 )
 def _solve(A, B):
     "X with A X = B."
@@ -250,6 +258,7 @@ def triangle_of(x: Any, upper: bool, unit: bool) -> Any:
         ((well_conditioned(rng, 3, 3), normal(rng, 2, 2, 3), False, False, True), {}),
     ],
     torch="-",
+    complex=True,
 )
 def _solve_triangular(A, B, upper: bool, left: bool, unitriangular: bool):
     "X with A X = B, or X A = B, for triangular A."

@@ -15,10 +15,10 @@ from wgtorch.dtype import DType
 from wgtorch.errors import LinalgError
 from wgtorch.op import Structured, declare
 from wgtorch.ops.matrices import (
+    adjoint,
     diagonal_of,
     matrices,
     square,
-    transposed,
     well_conditioned,
     wide_floats,
 )
@@ -34,8 +34,13 @@ def svd_shapes(input: tuple[int, ...], full_matrices: bool) -> tuple[tuple[int, 
     return (*batch, rows, inner), (*batch, inner), (*batch, inner, columns)
 
 
+def svd_dtypes(input: DType) -> tuple[DType, DType, DType]:
+    kind = wide_floats("linalg.svd", "linalg_svd_cpu")(input)
+    return kind, kind.to_real(), kind
+
+
 def skew(x: Any) -> Any:
-    return x - transposed(x)
+    return x - adjoint(x)
 
 
 def of_svd(grad, results, full_matrices):
@@ -54,22 +59,25 @@ def of_svd(grad, results, full_matrices):
     squares = s * s
     gaps = squares.unsqueeze(-2) - squares.unsqueeze(-1)
     gaps = gaps + gaps.new_ones((inner,)).diag_embed()  # the diagonal divides zeros
-    middle = of_s.diag_embed() if of_s is not None else None
+    middle = of_s.to(u.dtype).diag_embed() if of_s is not None else None
     if of_u is not None:
-        part = skew(transposed(u).matmul(of_u)) / gaps * s.unsqueeze(-2)
+        part = skew(adjoint(u).matmul(of_u)) / gaps * s.unsqueeze(-2)
         middle = part if middle is None else middle + part
     if of_vh is not None:
-        part = s.unsqueeze(-1) * (skew(vh.matmul(transposed(of_vh))) / gaps)
+        part = s.unsqueeze(-1) * (skew(vh.matmul(adjoint(of_vh))) / gaps)
         middle = part if middle is None else middle + part
+    if u.dtype.is_complex and of_u is not None:  # what turns a pair of vectors together
+        turns = diagonal_of(adjoint(u).matmul(of_u)).imag / s
+        middle = middle + (1j * turns).diag_embed()
     total = u.matmul(middle).matmul(vh)
     rows, columns = u.shape[-2], vh.shape[-1]
     if of_u is not None and rows > inner:
         outside = of_u / s.unsqueeze(-2)
-        outside = outside - u.matmul(transposed(u).matmul(outside))
+        outside = outside - u.matmul(adjoint(u).matmul(outside))
         total = total + outside.matmul(vh)
     if of_vh is not None and columns > inner:
         outside = of_vh / s.unsqueeze(-1)
-        outside = outside - outside.matmul(transposed(vh)).matmul(vh)
+        outside = outside - outside.matmul(adjoint(vh)).matmul(vh)
         total = total + u.matmul(outside)
     return total
 
@@ -86,12 +94,14 @@ def finite(op: str, input: np.ndarray) -> np.ndarray:
 @declare(
     Structured,
     shape=svd_shapes,
-    dtype=lambda input, full_matrices: (wide_floats("linalg.svd", "linalg_svd_cpu")(input),) * 3,
+    dtype=lambda input, full_matrices: svd_dtypes(input),
     outputs=("U", "S", "Vh"),
     differentiable=(True, True, True),
     vjp={"input": of_svd},
     samples=None,
     torch="-",
+    complex=True,
+    holomorphic=False,
 )
 def _svd(input, full_matrices: bool):
     "(U, S, Vh): U and Vh orthogonal, S the singular values in descending order."
@@ -101,13 +111,14 @@ def _svd(input, full_matrices: bool):
 @declare(
     Structured,
     shape=lambda input: svd_shapes(input, False)[1],
-    dtype=wide_floats("linalg.svd", "linalg_svd_cpu"),
+    dtype=lambda input: svd_dtypes(input)[1],
     vjp={"input": lambda grad, input: of_values(grad, input)},
     samples=lambda rng: [
         ((well_conditioned(rng, 4, 3),), {}),
         ((well_conditioned(rng, 2, 3, 5),), {}),
     ],
     torch="linalg.svdvals",
+    complex=True,
 )
 def _svdvals(input):
     "The singular values, in descending order."
@@ -126,42 +137,44 @@ def of_eigh(grad, results, upper):
     of_values_, of_vectors = grad
     values, vectors = results
     if of_vectors is None:
-        return (vectors * of_values_.unsqueeze(-2)).matmul(transposed(vectors))
+        return (vectors * of_values_.unsqueeze(-2)).matmul(adjoint(vectors))
     gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
     gaps = gaps + gaps.new_ones((values.shape[-1],)).diag_embed()
-    inner = transposed(vectors).matmul(of_vectors)
+    inner = adjoint(vectors).matmul(of_vectors)
     inner = (inner - diagonal_of(inner).diag_embed()) / gaps
-    inner = 0.5 * (inner + transposed(inner))
+    inner = 0.5 * (inner + adjoint(inner))
     if of_values_ is not None:
-        inner = inner + of_values_.diag_embed()
-    return vectors.matmul(inner).matmul(transposed(vectors))
+        inner = inner + of_values_.to(inner.dtype).diag_embed()
+    return vectors.matmul(inner).matmul(adjoint(vectors))
 
 
 def one_triangle(input: np.ndarray, upper: bool) -> np.ndarray:
     kept = np.triu(input) if upper else np.tril(input)
     strict = np.triu(input, 1) if upper else np.tril(input, -1)
-    return kept + strict.swapaxes(-1, -2)
+    return kept + strict.swapaxes(-1, -2).conj()
 
 
 @declare(
     Structured,
     shape=lambda input, upper: (square("linalg.eigh", input)[:-1], input),
-    dtype=lambda input, upper: (eigh_dtype(input),) * 2,
+    dtype=lambda input, upper: (eigh_dtype(input).to_real(), input),
     outputs=("eigenvalues", "eigenvectors"),
     differentiable=(True, True),
     vjp={"input": of_eigh},
     samples=None,
     torch="-",
+    complex=True,
+    holomorphic=False,
 )
 def _eigh(input, upper: bool):
     "(eigenvalues in ascending order, eigenvectors as columns) of symmetric matrices."
     whole = one_triangle(input, upper)
     if not np.isfinite(whole).all():
-        return np.full(input.shape[:-1], np.nan, input.dtype), np.full_like(input, np.nan)
-    return tuple(np.linalg.eigh(whole))
+        return np.full(input.shape[:-1], np.nan, input.real.dtype), np.full_like(input, np.nan)
+    return tuple(np.linalg.eigh(whole, "U" if upper else "L"))
 
 
 def eigh_dtype(input: DType) -> DType:
-    if not input.is_floating_point:
+    if input.category < 2:
         raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{input.short}'")
     return wide_floats("linalg.eigh", "linalg_eigh_cpu")(input)
