@@ -481,6 +481,27 @@ def test_the_new_profile_without_a_schedule(device, tmp_path):
         new.profile(activities=[new.ProfilerActivity.CPU]).events()
 
 
+def test_recording_can_be_interrupted(device):
+    x = ramp((4,), device)
+    with profiler.profile() as prof:
+        x.exp()
+        prof.toggle_collection_dynamic(False, [])
+        x.sin()
+        prof.toggle_collection_dynamic(True, [])
+        x.cos()
+    assert [n for n in names(prof.function_events) if n != "aten::item"] == [
+        "aten::exp", "aten::cos"
+    ]  # fmt: skip
+    again = new.profile(activities=[new.ProfilerActivity.CPU])
+    again.prepare_trace()
+    again.start_trace()
+    x.exp()
+    again.toggle_collection_dynamic(False)
+    x.sin()
+    again.stop_trace()
+    assert names(again.events()) == ["aten::exp"] and Recorder.current is None
+
+
 def test_a_trace_has_arrows_to_the_gpu(webgpu):
     x = ramp((16, 16), webgpu)
     with profiler.profile(use_device="webgpu") as prof:

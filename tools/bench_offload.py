@@ -5,6 +5,7 @@ python tools/bench_offload.py [--layers 12] [--dim 4096] [--batch 4] [--seq 512]
     ahead, of half of what is saved, and of a quarter of the bits; a chart of the two lanes, kernels
     and copies, from timestamps of one step of each
 python tools/bench_offload.py overlap    whether this GPU copies and computes at the same time
+python tools/bench_offload.py spill      MB/s of saved tensors to a disk and back, beside plain files
 
 Sizes default to what suits the adapter. "transfers" is the time of the copies themselves; where it
 is less than the compute time, offload is to cost no more than 1.10 x plain.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "examples")]
 
 import bench_overlap  # noqa: E402
+import numpy as np  # noqa: E402
 from small_transformer import Transformer, sequences  # noqa: E402
 
 import wgtorch as torch  # noqa: E402
@@ -32,6 +35,7 @@ from wgtorch.autograd.graph import (  # noqa: E402
     compress,
     device_budget,
     save_on_cpu,
+    spill_to_disk,
 )
 from wgtorch.backend import backend  # noqa: E402
 from wgtorch.backends.webgpu.timing import Span, Timer  # noqa: E402
@@ -199,6 +203,33 @@ def report(plain: float, offloaded: float, before: Lanes, after: Lanes) -> None:
         print(f"step, x plain: {cost:.2f} (no ceiling: transfers take longer than compute)")
 
 
+def spill(pieces: int = 48, numel: int = 1 << 20) -> None:
+    """To the disk in forward and back in backward, beside the plain calls of the system."""
+    nbytes, data = 4 * numel * pieces, np.random.default_rng(0).random(numel, np.float32)
+    x = torch.tensor(data, device="webgpu", requires_grad=True)
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        start = time.perf_counter()
+        with open(Path(folder) / "plain", "wb", buffering=0) as file:
+            for _ in range(pieces):
+                file.write(data.data)
+        plain = time.perf_counter() - start
+        start = time.perf_counter()
+        context = spill_to_disk(folder, 16)
+        with context:
+            ends = [(x * float(i)).sin() for i in range(pieces)]
+        context.desk.budget = 0
+        context.desk.make_room()
+        away = time.perf_counter() - start
+        start = time.perf_counter()
+        torch.autograd.backward(ends, [x.detach()] * pieces)
+        HOME.fill(x.grad.storage.value)
+        torch.webgpu.synchronize()
+        back = time.perf_counter() - start
+    for what, seconds in (("plain write", plain), ("forward, to the disk", away),
+                          ("backward, from it", back)):  # fmt: skip
+        print(f"{what:<24}{nbytes / seconds / 1e6:9.0f} MB/s")
+
+
 # The chart
 
 COLOURS = {"kernel": "tab:blue", "clear": "tab:blue", "copy": "tab:gray", "d2h": "tab:orange",
@@ -237,7 +268,7 @@ def chart(before: Lanes, after: Lanes, path: Path) -> None:
 
 def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=("steps", "overlap"), default="steps")
+    parser.add_argument("what", nargs="?", choices=("steps", "overlap", "spill"), default="steps")
     sizes = SOFTWARE if HOME.gpu.traits.is_software else REAL
     for name, value in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -245,6 +276,9 @@ def main(given: list[str] | None = None) -> None:
     options = parser.parse_args(given)
     if options.what == "overlap":
         bench_overlap.main()
+        return
+    if options.what == "spill":
+        spill()
         return
     print(torch.webgpu.get_device_name())
     transfers()

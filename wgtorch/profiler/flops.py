@@ -31,7 +31,8 @@ def elements(a: Shape, *others: Shape) -> int:
 
 
 FORMULAS: dict[str, Callable[..., int]] = {
-    "mm": product, "bmm": product, "matmul": product, "_matmul": product, "mv": product, "dot": product,
+    "mm": product, "bmm": product, "matmul": product, "_matmul": product, "mv": product,
+    "dot": product,
     "addmm": added, "baddbmm": added, "addmv": added, "linear": linear,
     "add": elements, "mul": elements, "sub": elements, "div": elements,
 }  # fmt: skip

@@ -32,7 +32,8 @@ class profile:
     inputs, `profile_memory` bytes taken and given back, `with_stack` the lines of the program,
     `with_flops` operations of products and sums, `with_modules` calls of modules. Inside, saved
     tensors leave events of their own: pack, unpack, copies and waits. What PyTorch has for its own
-    backends (use_kineto and the like) is accepted.
+    backends (use_kineto and the like) is accepted. Ops are found where classes and modules have
+    them: one that a local variable took out of there before is not seen.
     """
 
     def __init__(
@@ -104,8 +105,25 @@ class profile:
     def total_average(self) -> FunctionEventAvg:
         return self._events().total_average()
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **layout: Any) -> str:
-        return self._events().table(sort_by, row_limit, **layout)
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        return self._events().table(
+            sort_by, row_limit, max_src_column_width, max_name_column_width,
+            max_shapes_column_width, header, top_level_events_only,
+        )  # fmt: skip
+
+    def toggle_collection_dynamic(self, enabled: bool, activities: Any = ()) -> None:
+        """Goes on recording, or leaves out what runs from here on."""
+        if self.session is not None:
+            self.session.listen(enabled)
 
     def export_chrome_trace(
         self, path: str | Path, metadata: Any = None, use_python_export: bool = False

@@ -197,6 +197,16 @@ class profile:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
+    def prepare_trace(self) -> None:
+        """Nothing has to be prepared."""
+
+    start_trace, stop_trace = begin, finish
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Any = ()) -> None:
+        """Goes on recording, or leaves out what runs from here on."""
+        if self.session is not None:
+            self.session.listen(enable)
+
     def enter_step(self) -> None:
         if self.record_steps and self.session is not None:
             self.step_record = record_function(f"ProfilerStep#{self.step_num}")

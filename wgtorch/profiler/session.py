@@ -57,6 +57,10 @@ class Session:
         recorder.restart()
         Recorder.current = recorder
 
+    def listen(self, enabled: bool) -> None:
+        """Whether what runs now is recorded."""
+        Recorder.current = self.recorder if enabled else None
+
     def stop(self) -> EventList:
         """Waits for the GPU, and gives what was recorded."""
         recorder = self.recorder
