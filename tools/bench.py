@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+import bench_cpu  # noqa: E402
 import bench_work  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -131,23 +132,6 @@ def ops() -> None:
     show("backward alone, per forward op", best(back, 640))
 
 
-def cpu() -> None:
-    """The cpu device beside the numpy call it makes."""
-    for size, times in ((16, 20000), (1 << 22, 30)):
-        array = RNG.standard_normal(size).astype(np.float32)
-        x = torch.from_numpy(array)
-        count = max(1, times // 20)
-        for name, ours, theirs in (
-            ("x + x", lambda x=x: x + x, lambda a=array: a + a),
-            ("exp(x)", x.exp, lambda a=array: np.exp(a)),
-            ("x.sum()", x.sum, lambda a=array: a.sum()),
-        ):
-            have = best(each(ours, count), count, 20, settle=False)
-            want = best(each(theirs, count), count, 20, settle=False)
-            limit = want + 3 if size < 100 else want * 1.05
-            show(f"cpu: {name} of {size}", have, floor=limit, note=f"numpy {want:.2f}")
-
-
 # Work
 
 
@@ -218,7 +202,7 @@ def main() -> None:
             print(f"-- {given.beside}")
             subprocess.run([sys.executable, "tools/bench.py"], cwd=given.beside, check=False)
     if "cpu" in given.parts:
-        cpu()
+        bench_cpu.main(show, best, each)
     if "work" in given.parts:
         work(given.peer)
         training(given.profile)

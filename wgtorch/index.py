@@ -53,6 +53,9 @@ def getitem(x: Any, index: Any) -> Any:
         value = index.storage.value
         if value.dtype is int64 and value.device is x.storage.value.device:
             return DOORS["_index"](x, index, 0)
+    view = viewed(x, index) if type(index) is tuple else None
+    if view is not None:
+        return view
     view, gathered = located(x, index)
     if gathered is None:
         return view if view is not x else DOORS["permute"](x, tuple(range(len(x.layout.shape))))
@@ -61,7 +64,8 @@ def getitem(x: Any, index: Any) -> Any:
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """`x[index] = value`."""
-    view, gathered = located(x, index)
+    view = viewed(x, index if type(index) is tuple else (index,))
+    view, gathered = (view, None) if view is not None else located(x, index)
     if not isinstance(value, View):
         if not isinstance(value, SCALARS):
             raise TypeError(
@@ -87,6 +91,26 @@ def stretched(view: Any, value: Any) -> Any:
 
 
 # One index after the other
+
+
+def viewed(x: Any, parts: tuple) -> Any:
+    """What ints, slices and None make of `x`; None where there is more to it, or nothing at all."""
+    view, dim, asked, rank = x, 0, 0, len(x.layout.shape)
+    for part in parts:
+        kind = type(part)
+        if part is None:
+            view, dim = DOORS["unsqueeze"](view, dim), dim + 1
+            continue
+        if asked >= rank or (kind is not int and kind is not slice):
+            return None
+        if kind is int:
+            view = at(view, dim, part, asked)
+        else:
+            if part.start is not None or part.stop is not None or part.step is not None:
+                view = cut(view, dim, part)
+            dim += 1
+        asked += 1
+    return None if view is x else view
 
 
 def located(x: Any, index: Any) -> tuple[Any, list[Any] | None]:

@@ -41,7 +41,7 @@ class CPU:
         return there or to.upload(self._elements(value), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        arrays, kinds, place = [], self.kinds[typed], 0
+        arrays, kinds, place, cast = [], self.kinds[typed], 0, False
         token = hush(IGNORE)
         try:
             for arg in args:
@@ -53,10 +53,14 @@ class CPU:
                         array = known[1]
                     else:
                         array = self._looked_at(value, arg)
-                    arrays.append(array if array.dtype is kind else converted(array, kind))
+                    if array.dtype is not kind:
+                        array, cast = converted(array, kind), typed.op.casts
+                    arrays.append(array)
                 else:
                     arrays.append(number(arg, kind))
                 place += 1
+            if cast:  # done: what was cast is memory of its own
+                return self._made(arrays[0], typed.dtype, out)
             return self._made(typed.op.reference(*arrays, **attrs), typed.dtype, out, arrays)
         finally:
             restore(token)
@@ -87,7 +91,14 @@ class CPU:
         reference, dtype, out = ready
         arrays = []
         for arg in args:
-            arrays.append(self._array(arg))
+            if isinstance(arg, View):
+                value = arg.storage.value
+                known = value.load
+                fits = known is not None and known[0] is arg.layout
+                array = known[1] if fits else self._looked_at(value, arg)
+                arrays.append(array.astype(np.float32) if value.dtype in WIDE else array)
+            else:
+                arrays.append(self._array(arg))
         token = hush(IGNORE)
         try:
             if reference is None:
@@ -168,11 +179,8 @@ class CPU:
 
     def _array(self, arg):
         if isinstance(arg, View):
-            value = arg.storage.value
-            known = value.load
-            fits = known is not None and known[0] is arg.layout
-            array = known[1] if fits else self._looked_at(value, arg)
-            return array.astype(np.float32) if value.dtype in WIDE else array
+            array = self._read(arg)
+            return array.astype(np.float32) if arg.storage.value.dtype in WIDE else array
         return None if arg is None else tuple([self._array(a) for a in arg])
 
     def _made(self, result, dtype, out, inputs=()):

@@ -102,7 +102,12 @@ def taken(op: str, input: np.ndarray, index: np.ndarray, dim: int, negative: boo
     shape = (*input.shape[:dim], *index.shape, *input.shape[dim + 1 :])
     if 0 in shape:
         return np.zeros(shape, input.dtype)
-    return np.take(input, rows(op, index, size, dim, -size if negative else 0), axis=dim)
+    if negative:
+        try:
+            return input.take(index, dim)
+        except IndexError:
+            pass  # `rows` has the words for it
+    return input.take(rows(op, index, size, dim, -size if negative else 0), dim)
 
 
 # The ops

@@ -152,7 +152,7 @@ def count_nonzero(input, dim: object = None):
 )
 def prod(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Product over dim (all of them by default). Integers are multiplied as int64."
-    return np.prod(input, axis=dim, keepdims=keepdim, dtype=input.dtype)
+    return np.multiply.reduce(input, dim, input.dtype, keepdims=keepdim)
 
 
 def near_one(rng, *shape):
@@ -181,9 +181,9 @@ def before_each(rows):
 # Truth
 
 
-def flag(name: str, combine: str, identity: str, doc: str, numpy_: Any):
+def flag(name: str, combine: str, identity: str, doc: str, ufunc: Any):
     def reference(input, dim: object = None, keepdim: bool = False):
-        return numpy_(input, axis=dim, keepdims=keepdim)
+        return ufunc.reduce(input, dim, keepdims=keepdim)
 
     reference.__name__, reference.__doc__ = name, doc
     return declare(
@@ -198,5 +198,5 @@ def flag(name: str, combine: str, identity: str, doc: str, numpy_: Any):
     )(reference)
 
 
-any_ = flag("any", "a | b", "0", "Whether any element over dim is not zero.", np.any)
-all_ = flag("all", "a & b", "1", "Whether no element over dim is zero.", np.all)
+any_ = flag("any", "a | b", "0", "Whether any element over dim is not zero.", np.logical_or)
+all_ = flag("all", "a & b", "1", "Whether no element over dim is zero.", np.logical_and)

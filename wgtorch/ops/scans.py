@@ -43,19 +43,12 @@ def accumulated(ufunc: Any, input: np.ndarray, dim: int, reverse: bool = False):
     if not input.ndim:
         return input.copy()
     array = np.flip(input, dim) if reverse else input
-    out = ufunc.accumulate(array, dim, dtype=wide(input.dtype)).astype(kept(input.dtype))
+    out = ufunc.accumulate(array, dim, WIDE[input.dtype.kind])
+    out = out.astype(input.dtype) if input.dtype.kind in "fc" else out
     return np.flip(out, dim) if reverse else out
 
 
-def wide(kind: np.dtype) -> np.dtype:
-    """What is accumulated in."""
-    return np.dtype(
-        np.int64 if kind.kind in "biu" else np.complex128 if kind.kind == "c" else float
-    )
-
-
-def kept(kind: np.dtype) -> np.dtype:
-    return np.dtype(np.int64) if kind.kind in "biu" else kind
+WIDE = dict.fromkeys("biu", np.int64) | {"f": np.float64, "c": np.complex128}  # by numpy's kinds
 
 
 # Sums
