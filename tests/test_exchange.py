@@ -193,6 +193,43 @@ def test_another_size_in_place(device):
         y.set_(torch.ones(2, dtype=torch.int64, device=device))
 
 
+def test_views_in_place_pass_gradients(device):
+    w = torch.arange(6.0, device=device).reshape(2, 3).requires_grad_()
+    y = w * 2
+    assert y.t_().unsqueeze_(0).shape == (1, 3, 2)
+    (y * torch.tensor([[1.0, 10.0]], device=device)).sum().backward()
+    assert w.grad.tolist() == [[2, 2, 2], [20, 20, 20]]
+    x = torch.zeros(2, 3, device=device)
+    rows = x[1]
+    x.transpose_(0, 1)[2, 1] = 7
+    assert rows.tolist() == [0, 0, 7] and x.shape == (3, 2)
+
+
+def test_the_accelerator_is_the_gpu(webgpu):
+    place = torch.accelerator.current_accelerator()
+    assert place == torch.device("webgpu") and torch.accelerator.is_available()
+    assert torch.accelerator.device_count() >= 1
+    x = torch.ones(5, device=place)[torch.tensor([9], device=place)]
+    with pytest.raises(IndexError):
+        torch.accelerator.synchronize()
+    assert torch.accelerator.memory_allocated() >= x.nbytes
+    assert torch.compile(len) is len and torch.compile(mode="max")(len) is len
+
+
+def test_tensors_on_a_gpu_are_close(webgpu):
+    x = torch.ones(2, 2, device=webgpu)
+    torch.testing.assert_close(x, x + 1e-7)
+    with pytest.raises(AssertionError, match="attribute 'device' do not match: webgpu:0 != cpu"):
+        torch.testing.assert_close(x, x.cpu())
+    torch.testing.assert_close(x, x.cpu(), check_device=False)
+    with pytest.raises(AssertionError, match=r"difference: 1.0 at index \(1, 0\)"):
+        torch.testing.assert_close(x, torch.tensor([[1.0, 1], [2, 1]], device=webgpu))
+    with pytest.raises(AssertionError, match="0.0078125 at index"):
+        torch.testing.assert_close(x.bfloat16(), x.bfloat16() + 2.0**-7, rtol=0, atol=1e-4)
+    with pytest.raises(TypeError, match="No comparison pair was able to handle"):
+        torch.testing.assert_close(x, 1.0)
+
+
 def test_functions_of_python_need_the_cpu(webgpu):
     with pytest.raises(TypeError, match="apply_ is only implemented on CPU tensors"):
         torch.ones(2, device=webgpu).apply_(abs)

@@ -10,7 +10,7 @@ import os as _os
 
 from wgtorch import backends  # registers cpu, webgpu and meta
 from wgtorch import (
-    amp, autograd, cpu, create, cuda, random, reshaping as _reshaping, return_types,
+    accelerator, amp, autograd, cpu, create, cuda, random, reshaping as _reshaping, return_types,
     sampling as _sampling, show, version, webgpu,
 )  # fmt: skip
 from wgtorch.amp.autocast_mode import (
@@ -18,7 +18,8 @@ from wgtorch.amp.autocast_mode import (
     get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, get_autocast_ipu_dtype,
     get_autocast_xla_dtype, is_autocast_cache_enabled, is_autocast_cpu_enabled,
     is_autocast_enabled, is_autocast_ipu_enabled, is_autocast_xla_enabled,
-    set_autocast_cache_enabled, set_autocast_dtype, set_autocast_enabled,
+    set_autocast_cache_enabled, set_autocast_cpu_dtype, set_autocast_cpu_enabled,
+    set_autocast_dtype, set_autocast_enabled, set_autocast_gpu_dtype,
 )  # fmt: skip
 from wgtorch.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled, is_anomaly_detection_enabled, is_anomaly_enabled,
@@ -55,10 +56,11 @@ from wgtorch.grids import tril_indices, triu_indices
 from wgtorch.legacy import TYPES as _TYPES
 from wgtorch.limits import finfo, iinfo
 from wgtorch.queries import (
-    broadcast_shapes, broadcastShapes, can_broadcast_to, clone, contiguous, detach, expand_as,
-    get_device_module, is_complex, is_floating_point, is_inference, is_nonzero, is_same_size,
-    is_signed, is_storage, masked_select_async, multinomial_async, narrow_copy, needs_broadcast,
-    numel, sym_float, sym_int, sym_not, typename,
+    broadcast_shapes, broadcastShapes, can_broadcast_to, clone, compile, contiguous, detach,
+    detach_, empty_strided, expand_as, fill_, get_device, get_device_module, is_complex,
+    is_floating_point, is_inference, is_nonzero, is_same_size, is_signed, is_storage,
+    masked_select_async, multinomial_async, narrow_copy, needs_broadcast, numel, sym_float,
+    sym_int, sym_not, typename, zero_,
 )  # fmt: skip
 from wgtorch.random import (
     Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, normal, rand,

@@ -1,7 +1,7 @@
 """Names of wgtorch that are imported when they are first asked for, and where they are."""
 
 MODULES = ("einops", "func", "linalg", "nn", "optim", "profiler", "registry",
-           "shape_inference", "signal", "types", "utils")  # fmt: skip
+           "shape_inference", "signal", "testing", "types", "utils")  # fmt: skip
 EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
           "unpack")  # fmt: skip
 WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
@@ -34,9 +34,14 @@ TYPES = (
     "Number", "RangeSpec", "ReduceOperation", "Shape", "SliceSpec", "Sublist", "SublistElement",
     "SubscriptIndex", "TensorCreator", "TensorData", "TensorLike", "TensorMeta", "TypedArray",
 )  # fmt: skip
+FUNCTIONAL = (  # of nn.functional, under the same name here
+    "bilinear", "channel_shuffle", "conv3d", "conv_transpose3d", "cosine_similarity",
+    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+)  # fmt: skip
 LATER = {
     **{name: name for name in MODULES},
     **dict.fromkeys(EINOPS, "einops"),
+    **dict.fromkeys(FUNCTIONAL, "nn.functional"),
     **dict.fromkeys(TYPES, "types"),
     **dict.fromkeys(("Torch", "create_torch"), "namespace"),
     **dict.fromkeys(("apply_out", "create_cum_extreme_result"), "_ops"),

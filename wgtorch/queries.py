@@ -7,9 +7,10 @@ from math import isfinite, trunc
 from typing import Any
 
 from wgtorch import cpu, webgpu
+from wgtorch.create import empty, wanting
 from wgtorch.create import place as placed
 from wgtorch.dispatch.doors import DOORS
-from wgtorch.layout import broadcast
+from wgtorch.layout import Layout, broadcast
 from wgtorch.lazy import Lazy
 from wgtorch.size import Size
 from wgtorch.storage import View
@@ -125,6 +126,38 @@ async def multinomial_async(
         return result
 
     return await asyncio.to_thread(drawn)
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """`value` everywhere, in place."""
+    return asked("fill_", input).fill_(value)
+
+
+def zero_(input: Tensor) -> Tensor:
+    return asked("zero_", input).fill_(0)
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Forgets, in place, where the tensor came from."""
+    return asked("detach_", input).detach_()
+
+
+def get_device(input: Tensor) -> int:
+    """The number of a tensor's device; -1 for the cpu."""
+    return asked("get_device", input).get_device()
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None,
+                  requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Elements of any value (0 here) under a size and strides, in elements."""
+    layout = Layout.strided(tuple(size), tuple(stride), 0)
+    memory = empty(layout.extent, dtype=dtype, device=device)
+    return wanting(memory.over(memory.storage, layout), requires_grad)
+
+
+def compile(model: Any = None, **options: Any) -> Any:
+    """`model` itself: chains of ops become one kernel without it. Also a decorator."""
+    return (lambda function: function) if model is None else model
 
 
 # Numbers

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.autograd.mode import state
 from wgtorch.dispatch.doors import DOORS
+from wgtorch.dispatch.write import check_leaf
 from wgtorch.layout import Layout, row_major
 from wgtorch.storage import Storage, View
 from wgtorch.storages import TypedStorage, UntypedStorage
@@ -103,7 +105,34 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     return self.layout.shape == other.layout.shape
 
 
+def turned(name: str) -> Callable[..., Tensor]:
+    """The form in place of an op that makes a view: the tensor itself is seen so from here on."""
+
+    def call(self: Tensor, *args: Any, **given: Any) -> Tensor:
+        if state.recording:
+            check_leaf(self)
+        seen: Any = getattr(self, name)(*args, **given)
+        self.layout = seen.layout
+        if seen._wants:
+            self.past, self._wants, self.output_nr = seen.past, True, seen.output_nr
+        if self.storage.version >= 0:
+            self.storage.version += 1
+        return self
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"In-place version of :meth:`{name}`: the same memory, seen otherwise."
+    return call
+
+
+def reversed_(self: Tensor) -> Any:
+    """`reversed(x)`: from the last of the first dim to the first."""
+    return iter(list(self)[::-1])
+
+
+Tensor.__reversed__ = reversed_  # type: ignore[attr-defined]
 for _method in (resize_, resize_as_, set_, apply_, map_, is_same_size):
     setattr(Tensor, _method.__name__, _method)
+for _name in ("transpose", "t", "squeeze", "unsqueeze", "swapaxes", "swapdims", "as_strided"):
+    setattr(Tensor, _name + "_", turned(_name))
 for _fact in ("is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_ipu", "is_nested"):
     setattr(Tensor, _fact, False)

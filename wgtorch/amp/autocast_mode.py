@@ -204,6 +204,18 @@ def is_autocast_xla_enabled() -> bool:
     return state.enabled["xla"]
 
 
+def set_autocast_cpu_dtype(dtype: DType) -> None:
+    state.dtypes["cpu"] = dtype
+
+
+def set_autocast_gpu_dtype(dtype: DType) -> None:
+    state.dtypes["webgpu"] = dtype
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    set_enabled("cpu", enabled)
+
+
 def is_autocast_cache_enabled() -> bool:
     return state.caches
 
