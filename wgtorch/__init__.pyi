@@ -5,6 +5,7 @@ from typing import Any
 
 
 from wgtorch import backends as backends
+from wgtorch import accelerator as accelerator
 from wgtorch import amp as amp
 from wgtorch import autograd as autograd
 from wgtorch import cpu as cpu
@@ -30,8 +31,11 @@ from wgtorch.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from wgtorch.amp.autocast_mode import is_autocast_ipu_enabled as is_autocast_ipu_enabled
 from wgtorch.amp.autocast_mode import is_autocast_xla_enabled as is_autocast_xla_enabled
 from wgtorch.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from wgtorch.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from wgtorch.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from wgtorch.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from wgtorch.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from wgtorch.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from wgtorch.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from wgtorch.autograd.anomaly_mode import is_anomaly_detection_enabled as is_anomaly_detection_enabled
 from wgtorch.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
@@ -117,9 +121,14 @@ from wgtorch.queries import broadcast_shapes as broadcast_shapes
 from wgtorch.queries import broadcastShapes as broadcastShapes
 from wgtorch.queries import can_broadcast_to as can_broadcast_to
 from wgtorch.queries import clone as clone
+from wgtorch.queries import compile as compile
 from wgtorch.queries import contiguous as contiguous
 from wgtorch.queries import detach as detach
+from wgtorch.queries import detach_ as detach_
+from wgtorch.queries import empty_strided as empty_strided
 from wgtorch.queries import expand_as as expand_as
+from wgtorch.queries import fill_ as fill_
+from wgtorch.queries import get_device as get_device
 from wgtorch.queries import get_device_module as get_device_module
 from wgtorch.queries import is_complex as is_complex
 from wgtorch.queries import is_floating_point as is_floating_point
@@ -137,6 +146,7 @@ from wgtorch.queries import sym_float as sym_float
 from wgtorch.queries import sym_int as sym_int
 from wgtorch.queries import sym_not as sym_not
 from wgtorch.queries import typename as typename
+from wgtorch.queries import zero_ as zero_
 from wgtorch.random import Generator as Generator
 from wgtorch.random import default_generator as default_generator
 from wgtorch.random import fork_rng as fork_rng
@@ -703,6 +713,7 @@ from wgtorch import profiler as profiler
 from wgtorch import registry as registry
 from wgtorch import shape_inference as shape_inference
 from wgtorch import signal as signal
+from wgtorch import testing as testing
 from wgtorch import types as types
 from wgtorch import utils as utils
 from wgtorch.einops import clear_einops_cache as clear_einops_cache
@@ -712,6 +723,15 @@ from wgtorch.einops import rearrange as rearrange
 from wgtorch.einops import reduce as reduce
 from wgtorch.einops import repeat as repeat
 from wgtorch.einops import unpack as unpack
+from wgtorch.nn.functional import bilinear as bilinear
+from wgtorch.nn.functional import channel_shuffle as channel_shuffle
+from wgtorch.nn.functional import conv3d as conv3d
+from wgtorch.nn.functional import conv_transpose3d as conv_transpose3d
+from wgtorch.nn.functional import cosine_similarity as cosine_similarity
+from wgtorch.nn.functional import pairwise_distance as pairwise_distance
+from wgtorch.nn.functional import pdist as pdist
+from wgtorch.nn.functional import pixel_shuffle as pixel_shuffle
+from wgtorch.nn.functional import pixel_unshuffle as pixel_unshuffle
 from wgtorch.types import AxesRecord as AxesRecord
 from wgtorch.types import DeviceInput as DeviceInput
 from wgtorch.types import DeviceLike as DeviceLike
