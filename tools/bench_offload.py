@@ -5,7 +5,7 @@ python tools/bench_offload.py [--layers 12] [--dim 4096] [--batch 4] [--seq 512]
     ahead, of half of what is saved, and of a quarter of the bits; a chart of the two lanes, kernels
     and copies, from timestamps of one step of each
 python tools/bench_offload.py overlap    whether this GPU copies and computes at the same time
-python tools/bench_offload.py spill      MB/s of saved tensors to a disk and back, beside plain files
+python tools/bench_offload.py spill      MB/s of saved tensors to a disk and back; plain files
 
 Sizes default to what suits the adapter. "transfers" is the time of the copies themselves; where it
 is less than the compute time, offload is to cost no more than 1.10 x plain.

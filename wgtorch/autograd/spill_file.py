@@ -30,7 +30,7 @@ class OnDisk:
 
 
 class SpillFile:
-    """Places of given sizes; what is given back is used again, and cut off at the end."""
+    """Places of given sizes; what is given back is used again, and cut off when all is."""
 
     def __init__(self, folder: Path, limit: int | None):
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,11 +67,10 @@ class SpillFile:
             OnDisk.current -= size
             insort(self.free, (offset, size))
             self.free = joined(self.free)
-            last, free = self.free[-1]
-            if last + free == self.end:
-                self.free.pop()
-                self.end = last
-                self.file.truncate(last)
+            if not self.live:  # not each time the end is free: to cut a file takes milliseconds
+                self.free.clear()
+                self.end = 0
+                self.file.truncate(0)
 
     def write(self, offset: int, data: np.ndarray) -> None:
         view = data.data.cast("B")
