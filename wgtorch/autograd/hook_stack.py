@@ -76,18 +76,21 @@ class running_hook:
     What it raises says in a note for which op and slot it ran.
     """
 
-    __slots__ = ("before", "op", "slot", "what")
+    __slots__ = ("before", "below", "op", "slot", "what")
 
     def __init__(self, what: str, op: str, slot: str):
         self.what, self.op, self.slot = what, op.strip("_"), slot
 
     def __enter__(self) -> None:
-        self.before = state.recording, state.in_hook, state.slot
+        self.before, self.below = (state.recording, state.in_hook, state.slot), state.below
+        if not state.in_hook:
+            state.below = state.recording
         state.recording, state.in_hook, state.hooks = False, True, None
         state.slot = self.op, self.slot
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         state.recording, state.in_hook, state.slot = self.before
+        state.below = self.below
         wake()
         if error is not None:
             error.add_note(f"in the {self.what} hook for {self.op}'s saved '{self.slot}'")

@@ -23,6 +23,7 @@ class State(threading.local):
     stack: Any = None  # the pairs entered and not yet left, innermost last
     refusal: Any = None  # why saved-tensor hooks may not be entered
     in_hook = False  # a pack or unpack function runs: hooks are inert
+    below = True  # then: whether those outside of a transform that the hook is in record
     slot: Any = None  # what that function is for: (op, slot)
     keeper: Any = None  # of a selective checkpoint: what ops pass
     running: Any = None  # the node whose backward runs, in anomaly mode

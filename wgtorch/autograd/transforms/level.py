@@ -8,12 +8,14 @@ are first lifted to the highest among them.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from wgtorch.autograd import saved
+from wgtorch.autograd.mode import state
 from wgtorch.device import Device
 from wgtorch.layout import Layout
 from wgtorch.op import Op, Table
@@ -66,11 +68,31 @@ def root_of(device: Device) -> Device:
     return device.root if device.level else device  # type: ignore[attr-defined]
 
 
+def recorded_below(method: Callable) -> Callable:
+    """In a hook nothing is recorded where the hook is; outside of the transform it still is."""
+
+    @functools.wraps(method)
+    def run(*args: Any) -> Any:
+        if not state.in_hook:
+            return method(*args)
+        before, state.recording = state.recording, state.below
+        try:
+            return method(*args)
+        finally:
+            state.recording = before
+
+    return run
+
+
 class LevelBackend:
     """What the backends of all levels share."""
 
     def __init__(self, device: LevelDevice):
         self.device = device
+
+    def __init_subclass__(cls) -> None:
+        for name in ("elementwise", "reduction", "structured", "assign", "send"):
+            setattr(cls, name, recorded_below(getattr(cls, name)))
 
     def lifted(self, tensor: Any) -> Any:
         """A tensor of a level below as one of this level, with the same layout."""
