@@ -74,8 +74,8 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
-    """(the output of `func`, a function from cotangents of it to the products with the Jacobian),
-    and aux as a third with `has_aux`."""
+    """(the output of `func`, a function from cotangents of it to a tuple of their products with the
+    Jacobians by each of `primals`), and aux as a third with `has_aux`."""
     outputs, shape, pull, aux = pulled("vjp(f, *primals)", func, primals, has_aux)
     value = shape.filled(outputs)
 
@@ -86,8 +86,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
                 f"Expected pytree structure of cotangents to be the same as pytree structure of"
                 f" outputs to the function. cotangents: {kind}, primal output: {shape}"
             )
-        found = pull(given)
-        return found[0] if len(primals) == 1 else found
+        return pull(given)
 
     return (value, product, aux) if has_aux else (value, product)
 
