@@ -35,7 +35,7 @@ PUBLIC_API = knob("PUBLIC_API", 0, 1)  # 1 = never touch wgpu-py's private handl
 FALLBACK = word("FALLBACK", "warn", "warn", "error")  # for an op without a kernel on a device
 ADAPTER = word("ADAPTER", "")  # which adapter to use: index, part of its name, kind, or `none`
 MAX_FUSED = 1 if EAGER else knob("MAX_FUSED", 24, 1000, 1)  # longest chain of ops in one kernel
-MAX_HELD = knob("MAX_HELD", 25)  # percent of live GPU memory that promises alone may hold
+MAX_HELD = knob("MAX_HELD", 25, 100)  # percent of live GPU memory that promises alone may hold
 warn_always = False  # repeat warnings that are else given once; see settings.py
 
 
