@@ -172,6 +172,13 @@ def test_gradients_where_formulas_divide_by_zero(device):
 # Nothing to fold
 
 
+def test_no_rows_of_columns_add_up_to_nothing(device):
+    """And their kernel does not serve where there are some."""
+    for rows in (0, 2, 0):
+        x = torch.ones(rows, 3, 3, 2, device=device)
+        assert x.sum((0, 2)).tolist() == [[3 * rows] * 2] * 3
+
+
 def test_empty(device):
     x = torch.zeros(0, 3, device=device)
     assert x.sum(0).tolist() == [0, 0, 0]

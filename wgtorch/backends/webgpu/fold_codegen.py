@@ -51,7 +51,7 @@ def fold(
 ) -> str:  # fmt: skip
     """A kernel that folds a program's elements. `last`: else it leaves parts for another."""
     writer = Writer(dialect, *HEAD)
-    constants(writer, shape | {"STEP": walk.step, "NESTED": walk.outer > 1})
+    constants(writer, shape | {"STEP": walk.step, "NESTED": bool(walk.outer_sizes)})
     declare_walk(writer, walk)
     declare_state(writer, fold.op, fold.compute)
     declare_take(writer, fold, program, walk)
