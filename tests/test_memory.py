@@ -48,6 +48,27 @@ def test_second_step_allocates_nothing(pool, no_cycles):
     assert (len(pool.blocks), pool.live.current) == (blocks, live)
 
 
+def test_running_statistics_and_momentum_wait_for_nobody(pool, no_cycles):
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 6), torch.nn.BatchNorm1d(6), torch.nn.ReLU(), torch.nn.Linear(6, 3)
+    ).to("webgpu")
+    x, classes = torch.ones(4, 8, device="webgpu"), torch.tensor([0, 2, 1, 0], device="webgpu")
+    optimizers = [
+        torch.optim.SGD(model.parameters(), 0.1, momentum=0.9),
+        torch.optim.AdamW(model.parameters(), 0.1),
+    ]
+    seen = []
+    for _ in range(9):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), classes).backward()
+            optimizer.step()
+        torch.webgpu.synchronize()
+        seen.append((len(pool.blocks), pool.live.current))
+    assert seen[2:] == seen[2:3] * 7
+    assert model[1].running_mean.storage.value.promise is None
+
+
 def test_bytes_in_use_are_exact(pool, no_cycles):
     before = torch.memory_stats()["allocated_bytes.all.current"]
     x = torch.tensor(np.zeros((100, 7), "f4"), device="webgpu")

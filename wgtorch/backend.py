@@ -79,3 +79,10 @@ def backend(device: Device) -> Backend:
             if device.backend is None:
                 device.backend = factories[device.type](device)
     return device.backend
+
+
+def fulfil(view: View) -> None:
+    """Has what is promised made now, as one kernel, so that nothing of it waits for a reader."""
+    value = view.storage.value
+    if value.promise is not None and hasattr(value.device.backend, "fill"):
+        value.device.backend.fill(value)

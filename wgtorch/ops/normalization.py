@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.backend import fulfil
 from wgtorch.op import Maybe, Reduction, Rowwise, composite, declare, elementwise
 from wgtorch.ops.moments import MOMENTS, variance
 from wgtorch.ops.reductions import count, spread
@@ -307,7 +308,8 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
 
 def moved(running, now, momentum: float) -> None:
     """A running statistic, nearer to what it is now."""
-    running.copy_(running.detach() * (1 - momentum) + now.to(running.dtype) * momentum)
+    running._mixed_(now.to(running.dtype), 1 - momentum, momentum)
+    fulfil(running)
 
 
 def check_channels(input, **given: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from wgtorch import Tensor, enable_grad, set_grad_enabled
 from wgtorch.autograd.hooks import RemovableHandle
+from wgtorch.backend import fulfil
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 Hooks = OrderedDict[int, Callable]
@@ -273,13 +274,6 @@ def hung(hooks: Hooks, hook: Callable, first: bool = False) -> RemovableHandle:
     if first:
         hooks.move_to_end(handle.id, last=False)
     return handle
-
-
-def fulfil(param: Tensor) -> None:
-    """Has a promised update made now, as one kernel, so that nothing of it waits for a forward."""
-    value, home = param.storage.value, param.device.backend
-    if value.promise is not None and hasattr(home, "fill"):
-        home.fill(value)
 
 
 def split(params: Any) -> tuple[list[str], list[Tensor]]:
