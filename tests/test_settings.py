@@ -164,7 +164,8 @@ def test_a_misspelt_variable_is_named():
 
 @pytest.mark.parametrize(
     "name, text, most", [("EAGER", "7", "0 to 1"), ("DEBUG", "-1", "0 to 5"),
-                         ("DEBUG", "6", "0 to 5"), ("MAX_FUSED", "0", "1 to 1000"), ("MAX_HELD", "101", "0 to 100")]
+                         ("DEBUG", "6", "0 to 5"), ("MAX_FUSED", "0", "1 to 1000"),
+                         ("MAX_HELD", "101", "0 to 100")]
 )  # fmt: skip
 def test_numbers_out_of_range_are_refused(name, text, most):
     told = imported(**{f"WGTORCH_{name}": text})
