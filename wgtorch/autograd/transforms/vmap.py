@@ -82,7 +82,7 @@ def vmap(
             return once(func, given, out_dims, randomness, kwargs)
         return in_chunks(func, given, out_dims, randomness, chunk_size, kwargs)
 
-    functools.update_wrapper(run, func)
+    functools.update_wrapper(run, func, updated=())  # a module has more in its __dict__
     return run
 
 
