@@ -121,7 +121,8 @@ class Load:
             self.there = self.returned()
             value = self.there.storage.value
             if value.promise is not None:
-                value.device.backend.fill(value)
+                begin = getattr(value.promise, "begin", value.device.backend.fill)
+                begin(value)
 
     def returned(self) -> Any:
         """What travelled, on its device; what another slot brought back if that is there still."""

@@ -61,6 +61,7 @@ class Timer:
         self.spans: list[Span] = []  # of the host's clock
         self.facts: tuple = ()  # of the pass about to be opened
         self.offset = self.period = 0.0
+        self.before: dict[str, Any] = dict.fromkeys(self.METHODS)
 
     def start(self) -> None:
         queue = self.queue
@@ -68,6 +69,7 @@ class Timer:
         if self.has_clock:
             self.period = queue.tick()
             self.offset = self._difference()
+        self.before = {name: vars(queue).get(name) for name in self.METHODS}
         for name in self.METHODS:
             if name != "open" or self.has_clock:
                 setattr(queue, name, getattr(self, name))
@@ -76,8 +78,10 @@ class Timer:
         """What ran since the start, in the order it was recorded. Waits for it."""
         queue = self.queue
         queue.close()
-        for name in self.METHODS:
+        for name, before in self.before.items():
             queue.__dict__.pop(name, None)
+            if before is not None:
+                setattr(queue, name, before)
         spans, self.spans = self.spans, []
         for page in self.pages:
             if page.facts:
@@ -137,7 +141,11 @@ class Timer:
 
     def _really(self, work: str, *args: Any) -> None:
         """The method that the timer stands in front of."""
-        getattr(type(self.queue), work)(self.queue, *args)
+        before = self.before[work]
+        if before is not None:
+            before(*args)
+        else:
+            getattr(type(self.queue), work)(self.queue, *args)
 
     # Times
 

@@ -40,7 +40,7 @@ class Download:
         if self.value.promise is not None:
             return False
         self.staging = self.dock.pool.take(self.nbytes)
-        self.dock.queue.copy(self.value.buffer, self.staging, self.nbytes)
+        self.dock.move(self.value.buffer, self.staging, self.nbytes)
         self.dock.sent += self.nbytes
         self.value = None
         return True
@@ -53,6 +53,9 @@ class Download:
         for value in [reference() for reference in self.returning]:
             if value is not None:
                 self.dock.home.fill(value)
+        if self.dock.freight is not None:
+            self.dock.leave()
+            self.dock.settle(self.staging)
         left = self.dock.complaints.leave()
         self.dock.queue.flush()
         self.dock.queue.batch = self.dock.queue.first
@@ -76,18 +79,37 @@ class Download:
 class Fetch:
     """The promise of a value that comes back: its memory is taken when it is first read."""
 
-    __slots__ = ("download",)
+    __slots__ = ("buffer", "download")
     layout, number, is_constant = None, None, False  # no expression, so nothing can join it
 
     def __init__(self, download: Download):
         self.download = download
+        self.buffer: Buffer | None = None  # where it is on its way to
+
+    @in_turn
+    def begin(self, value: Value) -> None:
+        """It will be needed: on its way, where it can ride along; else there at once."""
+        download = self.download
+        dock, nbytes = download.dock, download.nbytes
+        if dock.freight is None:
+            self.fulfil(value)
+        elif self.buffer is None:
+            dock.settle(download.staging)
+            self.buffer = dock.home.take(nbytes)
+            dock.move(download.staging, self.buffer, nbytes)
 
     def fulfil(self, value: Value) -> None:
         download = self.download
         dock, nbytes, staging = download.dock, download.nbytes, download.staging
         assert staging is not None
-        buffer = value.buffer = dock.home.take(nbytes)
-        dock.queue.copy(staging, buffer, nbytes)
+        if self.buffer is None:
+            dock.settle(staging)
+            buffer = dock.home.take(nbytes)
+            dock.queue.copy(staging, buffer, nbytes)
+        else:
+            buffer = self.buffer
+            dock.settle(buffer)
+        value.buffer = buffer
         dock.fetched += nbytes
         value.promise = None
 
@@ -104,6 +126,7 @@ class Dock:
         self.queue.depart = self.leave
         self.waiting: list[weakref.ref[Download]] = self.queue.departures
         self.complaints = Complaints(self)
+        self.freight: Any = None  # takes copies along in kernels, if it is started
         self.sent = self.fetched = 0  # bytes that went to the host and came back
 
     def send(self, value: Value) -> Download:
@@ -120,8 +143,19 @@ class Dock:
             if download is not None and download.value is not None and not download.leave():
                 self.waiting.append(reference)
 
+    def move(self, source: Buffer, target: Buffer, nbytes: int) -> None:
+        """A copy that nobody waits for."""
+        (self.freight.load if self.freight else self.queue.copy)(source, target, nbytes)
+
+    def settle(self, buffer: Buffer | None) -> None:
+        """A copy from or to this buffer is made, if it was on its way."""
+        if self.freight is not None and buffer is not None:
+            self.freight.settle(buffer)
+
     def finish(self) -> None:
         """Waits for everything submitted so far; raises what kernels complained about."""
+        if self.freight is not None:
+            self.freight.unload()
         left = self.complaints.leave()
         self.queue.flush()
         self.queue.wait()
