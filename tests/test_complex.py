@@ -224,3 +224,23 @@ def test_infinities_and_cuts(name, webgpu):
     nan = np.isnan(want) & np.isnan(got)
     got, want = (np.where(nan, 0, a).astype(want.dtype) for a in (got, want))
     np.testing.assert_allclose(got.view(parts), want.view(parts), rtol=1e-4, atol=1e-30)
+
+
+def test_random_parts(device):
+    """Both parts are drawn; together they have the variance of normal numbers."""
+    wgtorch.manual_seed(0)
+    for x in (wgtorch.randn(4000, dtype=wgtorch.complex64, device=device),
+              wgtorch.zeros(4000, dtype=wgtorch.complex64, device=device).normal_()):  # fmt: skip
+        assert abs(float(x.abs().square().mean()) - 1) < 0.1
+        assert abs(float(x.real.var()) - 0.5) < 0.05 and abs(complex(x.mean())) < 0.1
+    y = wgtorch.zeros(4000, dtype=wgtorch.complex64, device=device).uniform_()
+    assert 0 <= float(y.imag.min()) and float(y.imag.max()) < 1
+    assert abs(float(y.imag.mean()) - 0.5) < 0.05
+
+
+def test_indices_take_complex_numbers(device):
+    x = wgtorch.zeros(3, 3, dtype=wgtorch.complex64, device=device)
+    x[1] = 1j
+    x[:, 0] = wgtorch.tensor([1, 2, 3], device=device)
+    x[x.abs() > 2] = 5j
+    assert x.tolist() == [[1, 0, 0], [2, 1j, 1j], [5j, 0, 0]]

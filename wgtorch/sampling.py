@@ -13,7 +13,15 @@ from wgtorch.dispatch.write import write
 from wgtorch.dtype import DType
 from wgtorch.ops.noise import NO_CHANCE
 from wgtorch.ops.requirements import within
-from wgtorch.random import bounds, checked_deviation, drawn, integers, normals, uniform
+from wgtorch.random import (
+    bounds,
+    checked_deviation,
+    drawn,
+    integers,
+    normals,
+    parts,
+    uniform,
+)  # fmt: skip
 from wgtorch.storage import View
 from wgtorch.tensor import Tensor
 
@@ -34,6 +42,8 @@ def uniform_(
     """Uniform in [from, to)."""
     low = named.pop("from", from_)
     no_more("uniform_", named)
+    if self.is_complex():  # each part by itself
+        return filled(self, parts(uniform, *facts(self), generator), "uniform_")
     if self.is_floating_point() and not low <= to:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={to:g}"
@@ -53,7 +63,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """Normal, of mean `mean` and standard deviation `std`."""
     if not isinstance(std, View):
         checked_deviation(std)
-    numbers = normals(*facts(self), generator)
+    numbers = parts(normals, *facts(self), generator)
+    if self.is_complex():  # both parts together have the variance
+        numbers = numbers * 0.5**0.5
     return filled(self, numbers * std + mean, "normal_")
 
 
