@@ -234,7 +234,7 @@ def test_random_parts(device):
         assert abs(float(x.abs().square().mean()) - 1) < 0.1
         assert abs(float(x.real.var()) - 0.5) < 0.05 and abs(complex(x.mean())) < 0.1
     y = wgtorch.zeros(4000, dtype=wgtorch.complex64, device=device).uniform_()
-    assert 0 <= float(y.imag.min()) and float(y.imag.max()) < 1
+    assert float(y.imag.min()) >= 0 and float(y.imag.max()) < 1
     assert abs(float(y.imag.mean()) - 0.5) < 0.05
 
 
