@@ -170,6 +170,31 @@ def test_a_reduction_reads_what_is_alive(ran):
     assert ran == ["mm+relu", "sum<mul>"]
 
 
+def test_a_batch_that_is_seen_through_a_matrix(ran):
+    """The product has another shape than the tensor."""
+    (x, a), (w, b) = normal(2, 3, 6), normal(6, 4, seed=1)
+    close((a @ b).sum(0), (x @ w).sum(0))
+    close((a @ b).amax((0, 2)), (x @ w).max((0, 2)))
+    close(((a @ b) * 2).sum(1), (x @ w).sum(1) * 2)
+    h = a @ b
+    close((h.exp() + 1).sum(1), (np.exp(x @ w) + 1).sum(1))
+    close(h.softmax(0).sum(0), np.ones((3, 4)))
+    close((a @ b).transpose(0, 2) + 1, (x @ w).swapaxes(0, 2) + 1)
+
+
+def test_the_gradient_of_an_input_goes_on_in_its_kernel(ran):
+    (x, a), (w, b), (v, c) = normal(4, 6), normal(6, 8, seed=1), normal(8, 5, seed=2)
+    for t in (a, b, c):
+        t.requires_grad_(True)
+    y = (a @ b).relu() @ c
+    torch.webgpu.synchronize()
+    ran.clear()
+    y.backward(torch.ones(4, 5, device="webgpu"))
+    torch.webgpu.synchronize()
+    assert "mm+_where_positive" in ran
+    close(a.grad, (np.ones((4, 5)) @ v.T * (x @ w > 0)) @ w.T)
+
+
 def test_a_write_before_the_launch_changes_nothing(ran):
     (x, a), (w, b) = normal(4, 6), normal(6, 8, seed=1)
     y = (a @ b) + 1

@@ -60,7 +60,8 @@ class Recipe:
         self._plan_pasts(spans, sizes)
         place = {name: i for i, name in enumerate(["grad", *self.names])}
         self.formulas = []
-        for n, places in wanting.items():
+        # the first input's comes last: the ops that its gradient goes on to may end that kernel
+        for n, places in reversed(wanting.items()):
             parents = [self.places.index(i) for i in places]
             members = list(zip(parents, [i - spans[n].start for i in places], strict=True))
             into = None if sizes and sizes[op.inputs.index(n)] is not None else parents[0]

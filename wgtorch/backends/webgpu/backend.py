@@ -129,7 +129,12 @@ class WebGPU:
         return value
 
     def source(self, view):
-        return self._operand(view, Layout.contiguous(view.layout.shape))
+        out = Layout.contiguous(view.layout.shape)
+        operand = self._operand(view, out)
+        if type(operand) is Deferred:  # no op stands between: nothing can join it
+            self.fill(view.storage.value)
+            operand = self._operand(view, out)
+        return operand
 
     def assign(self, storage, layout, source):
         value = storage.value

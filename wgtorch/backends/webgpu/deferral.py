@@ -193,13 +193,9 @@ class Deferrals:
 
     # For kernels that products cannot join
 
-    def apart(self, operand: Promise | Load | Deferred) -> Promise | Load:
+    def apart(self, operand: Promise | Load) -> Promise | Load:
         """The operand, standing on nothing that waits: what of it is alive is made now, with what
         it waits for; the rest may join whatever reads it."""
-        if type(operand) is Deferred:
-            layout = operand.layout
-            self.fulfil(operand)
-            return operand.read_in(layout)
         if type(operand) is Load or operand.size % HEAVY < PUT_OFF:
             return operand
         program = Program(operand)
