@@ -166,6 +166,11 @@ def training(profile: bool) -> None:
     count = QUEUE.counted["dispatches"] - before["dispatches"]
     show("  bind groups made in a warm step", made, "", 0, f"{count} dispatches")
     show("  kernels written in a warm step", len(GPU.kernels) - kernels, "", 0)
+    modules, submit = bench_work.mlp_of_modules("webgpu")
+    for _ in range(20):
+        modules()
+    python = best(lambda: (modules(), submit())) / 1e3
+    show("  of nn modules, cross entropy, AdamW: Python until submitted", python, "ms")
     if profile:
         bench_work.profiled(step, flush, sync)
 
