@@ -221,3 +221,15 @@ def test_digits_under_int8_end_where_plain_ones_do(device):
             hits = model(images[:360]).argmax(1) == labels[:360]
         right.append(hits.float().mean().item())
     assert right[0] >= 0.95 and abs(right[1] - right[0]) <= 0.005 + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_samples_of_a_vmap_are_compressed_too(device, kind):
+    def f(t):
+        return (t.exp() * t.masked_fill(t > 0.3, 0.5)).sum()
+
+    x = ramp((3, 512), device)
+    want = torch.func.vmap(torch.func.grad(f))(x)
+    with graph.compress(kind):
+        got = torch.func.vmap(torch.func.grad(f))(x)
+    assert 0 < np.abs(N(got) - N(want)).max() < {"int8": 0.005, "int4": 0.05}[kind]

@@ -89,43 +89,31 @@ def ranges(rows: Any, levels: int) -> tuple[Any, Any]:
     return low, high / levels - low / levels  # their difference may be too large for a float
 
 
-def leveled(rows: Any, low: Any, step: Any, levels: int) -> Any:
-    inverse = (2 / step).masked_fill(step <= SMALLEST_STEP, 0)
-    return ((rows * 0.5 - low * 0.5) * inverse).round().clamp(0, levels)
-
-
-def elements(levels: Any, low: Any, step: Any) -> Any:
-    return (levels * (step * 0.5) + low * 0.5) * 2  # halves, or the range might be infinite
-
-
 def to_bytes(tensor: Any, block: int) -> tuple:
-    rows, left = rows_of(tensor.float(), block)
-    low, step = ranges(rows, 255)
-    return leveled(rows, low, step, 255).to(uint8), low, step, left
+    rows, left = rows_of(tensor, block)
+    return *rows._quantize(255), left
 
 
 def from_bytes(parts: Any, layout: Layout, block: int) -> Any:
     levels, low, step, left = parts
-    return joined(elements(levels.float(), low, step), left, layout)
+    return joined(levels._dequantize(low, step), left, layout)
 
 
 def to_nibbles(tensor: Any, block: int) -> tuple:
-    rows, left = rows_of(tensor.float(), block)
-    low, step = ranges(rows, 15)
-    even, odd = leveled(rows[:, 0::2], low, step, 15), leveled(rows[:, 1::2], low, step, 15)
-    return (even + 16 * odd).to(uint8), low, step, left
+    rows, left = rows_of(tensor, block)
+    levels, low, step = rows._quantize(15)
+    return levels[:, 0::2] + levels[:, 1::2] * 16, low, step, left
 
 
 def from_nibbles(parts: Any, layout: Layout, block: int) -> Any:
     pairs, low, step, left = parts
-    levels = digits(pairs, 16, 2).reshape((-1, block))
-    return joined(elements(levels, low, step), left, layout)
+    levels = digits(pairs, 16, 2)
+    return joined(levels._dequantize(low.unsqueeze(-1), step.unsqueeze(-1)), left, layout)
 
 
 def digits(packed: Any, base: int, count: int) -> Any:
     """Bytes as their digits, lowest first, as a new last axis of floats."""
-    shifted = (packed.float().unsqueeze(-1) * powers(packed, 1 / base, count)).floor()
-    return shifted - base * (shifted * (1 / base)).floor()
+    return packed.unsqueeze(-1)._digit(powers(packed, 1 / base, count), base, 1 / base)
 
 
 def powers(like: Any, base: float, count: int) -> Any:

@@ -145,7 +145,8 @@ def inset(batch: Batch) -> Any:
 
 
 @rule("tril", "triu", "_cholesky", "_cholesky_ex", "_qr", "_lu_factor", "_permutation", "_inv",
-      "_inv_ex", "_adjugate", "_det", "_linalg_slogdet", "_svd", "_svdvals", "_eigh")  # fmt: skip
+      "_inv_ex", "_adjugate", "_det", "_linalg_slogdet", "_svd", "_svdvals", "_eigh",
+      "_quantize")  # fmt: skip
 def in_front(batch: Batch) -> Any:
     """Only the last dimensions count: any number may stand in front of them."""
     return batch.run(batch.wholes())

@@ -183,12 +183,14 @@ def declare_get(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> N
 def declare_put(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> None:
     dialect = writer.dialect
     place = where(way, n)
+    said = "{}" if dtype.is_floating_point else "i32({})"
     if way.quads:
         words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
-        lines = write_quad(dtype, words, f"(({place}) / 4u)", [f"v.{lane}" for lane in LANES])
+        values = [said.format(f"v.{lane}") for lane in LANES]
+        lines = write_quad(dtype, words, f"(({place}) / 4u)", values)
     else:
         words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
-        lines = write_one(dtype, words, place, "v")
+        lines = write_one(dtype, words, place, said.format("v"))
     writer.declare(function(f"{name}_put(row: Base, k: u32, v: V)", [*here(way), *lines]))
 
 
