@@ -145,3 +145,21 @@ def test_text(data):
     assert repr(wgtorch.tensor(data, dtype=wgtorch.complex128)) == repr(
         torch.tensor(data, dtype=torch.complex128)
     )
+
+
+@pytest.mark.parametrize("name, settings", [
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("Adam", {}),
+    ("Adam", {"amsgrad": True, "weight_decay": 0.1}), ("AdamW", {"weight_decay": 0.1}),
+])  # fmt: skip
+def test_optimisers_take_the_parts_of_parameters(name, settings, device):
+    def trained(library, where):
+        x = library.tensor([1 + 2j, 3 - 1j], dtype=library.complex64, device=where,
+                           requires_grad=True)  # fmt: skip
+        optimizer = getattr(library.optim, name)([x], lr=0.1, **settings)
+        for _ in range(5):
+            optimizer.zero_grad()
+            ((x - (1 - 1j)).abs() ** 2).sum().backward()
+            optimizer.step()
+        return plain(x)
+
+    np.testing.assert_allclose(trained(wgtorch, device), trained(torch, "cpu"), rtol=1e-5)

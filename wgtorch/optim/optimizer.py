@@ -64,7 +64,12 @@ class Optimizer:
                 for param in group["params"]:
                     grad = param.grad
                     if grad is not None:
-                        self.update(param, grad, self.state[param], group)
+                        state = self.state[param]
+                        if param.is_complex():  # its parts are parameters
+                            parts = param.view_as_real(), grad.view_as_real()
+                            self.update(*parts, state, group)
+                        else:
+                            self.update(param, grad, state, group)
                         fulfil(param)
         return loss
 
