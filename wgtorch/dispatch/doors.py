@@ -192,7 +192,7 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
             args, kinds, layout, device = brought_together(op, args)
         elif not layout.is_plain:
             layout = meet(layout)
-        if attrs and not REAL.issuperset(map(type, attrs.values())):
+        if attrs:
             attrs = numbers(op, attrs)
         known = typed[tuple(kinds)]
         out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
@@ -240,6 +240,11 @@ def brought_together(op: Elementwise, args: tuple) -> tuple:
 
 def numbers(op: Elementwise, attrs: dict[str, Any]) -> dict[str, Any]:
     """The attributes, which must be numbers."""
+    for value in attrs.values():
+        if type(value) not in REAL:
+            break
+    else:
+        return attrs
     attrs = {name: listed(value) for name, value in attrs.items()}
     for name, value in attrs.items():
         if type(value) not in NUMBERS or type(value) is complex:
