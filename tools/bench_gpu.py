@@ -26,7 +26,8 @@ BYTES = 1 << 28  # of the tensors that bandwidth is measured with
 
 
 QUEUED, ROUNDS = 64, 7  # pieces before one wait; rounds that a figure is the median of
-STEADY, PATIENCE = 0.01, 2.0  # spread of a few rounds that counts as steady; seconds to wait for it
+STEADY = 0.01  # spread of a few rounds that counts as steady
+WARM, PATIENCE = 0.5, 2.5  # seconds: at least until clocks are up, at most until rounds agree
 
 
 def timed(work: Callable, wait: Callable, repeats: int = QUEUED) -> float:
@@ -48,7 +49,8 @@ def timed(work: Callable, wait: Callable, repeats: int = QUEUED) -> float:
     begin, recent = time.perf_counter(), [round_()]
     while time.perf_counter() - begin < PATIENCE:
         recent = [*recent[-4:], round_()]
-        if len(recent) == 5 and max(recent) - min(recent) <= STEADY * max(recent):
+        agree = len(recent) == 5 and max(recent) - min(recent) <= STEADY * max(recent)
+        if agree and time.perf_counter() - begin > WARM:
             break
     return statistics.median(round_() for _ in range(ROUNDS))
 

@@ -90,5 +90,5 @@ fn unpack_f16_native(word: u32, k: u32) -> f32 { return unpack2x16float(word >> 
 fn unpack2_f16_native(word: u32) -> vec2<f32> { return unpack2x16float(word); }
 fn pack2_f16_native(x: vec2<f32>) -> u32 { return pack2x16float(x); }
 fn round_f16_f32_native(x: f32) -> f32 {
-    return unpack2x16float(pack2x16float(vec2<f32>(x, 0.0))).x;
+    return f16_to_f32(pack2x16float(vec2<f32>(x, 0.0)) & 0xffffu);  // unpacked, NVIDIA's never rounds
 }
