@@ -244,3 +244,24 @@ def test_indices_take_complex_numbers(device):
     x[:, 0] = wgtorch.tensor([1, 2, 3], device=device)
     x[x.abs() > 2] = 5j
     assert x.tolist() == [[1, 0, 0], [2, 1j, 1j], [5j, 0, 0]]
+
+
+def test_gradcheck_sees_both_parts():
+    z = wgtorch.randn(3, dtype=wgtorch.complex128, requires_grad=True)
+    x = wgtorch.randn(4, dtype=wgtorch.float64, requires_grad=True)
+    assert wgtorch.autograd.gradcheck(lambda z: z.exp() * z.conj(), z)
+    assert wgtorch.autograd.gradcheck(lambda z, x: z.outer(x).angle(), (z, x))
+    assert wgtorch.autograd.gradcheck(lambda z: z.sgn(), z, check_forward_ad=True)
+    assert wgtorch.autograd.gradgradcheck(lambda x: wgtorch.fft.rfft(x).abs(), x)
+
+    class Wrong(wgtorch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx, grad):  # without the conjugate
+            return grad * 2 * ctx.saved_tensors[0]
+
+    assert not wgtorch.autograd.gradcheck(Wrong.apply, z, raise_exception=False)

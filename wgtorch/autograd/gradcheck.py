@@ -12,6 +12,7 @@ from wgtorch.autograd.gradcheck_modes import (
     Direction,
     GradcheckError,
     array,
+    by_parts,
     check_batched,
     floats_of,
     forward_jacobians,
@@ -55,12 +56,15 @@ def gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of the them"
             " have requires_grad=True."
         )
-    loose = all(given[i].dtype.itemsize < 8 and given[i].device.type != "cpu" for i in wanting)
+    loose = all(
+        given[i].dtype.to_real().itemsize < 8 and given[i].device.type != "cpu" for i in wanting
+    )
     eps, atol, rtol = (
         (1e-2 if loose else fine) if asked is None else asked
         for asked, fine in ((eps, 1e-6), (atol, 1e-5), (rtol, 1e-3))
     )
     warn_of_precision([given[i] for i in wanting], loose)
+    func, given = by_parts(func, given)
     check = Check(func, given, wanting, check_grad_dtypes)
     try:
         if fast_mode:
@@ -82,7 +86,7 @@ def gradcheck(
 
 def warn_of_precision(tensors: Sequence[Any], loose: bool) -> None:
     for i, t in enumerate(tensors):
-        if t.dtype.itemsize < 8 and not loose:
+        if t.dtype.to_real().itemsize < 8 and not loose:
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or"
                 " complex. This check will likely fail if all the inputs are not of double"
@@ -202,6 +206,7 @@ def gradgradcheck(
     del gen_non_contig_grad_outputs
     given = (inputs,) if isinstance(inputs, View) else tuple(inputs)
     wanting = [i for i, t in enumerate(given) if isinstance(t, View) and t.requires_grad]  # type: ignore
+    func, given = by_parts(func, given)
     outputs = Check(func, given, wanting, False).outputs()
     if grad_outputs is None:
         rng = np.random.default_rng(0)

@@ -25,9 +25,26 @@ def array(tensor: Any) -> np.ndarray:
 
 
 def floats_of(result: Any) -> list[Any]:
-    """The outputs that count."""
+    """The outputs that count; of complex ones the parts."""
     results = result if isinstance(result, tuple | list) else (result,)
-    return [r for r in results if isinstance(r, View) and r.dtype.is_floating_point]
+    found: list[Any] = [r for r in results if isinstance(r, View) and r.dtype.category > 1]
+    return [r.view_as_real() if r.dtype.is_complex else r for r in found]
+
+
+def by_parts(func: Callable, given: tuple) -> tuple[Callable, tuple]:
+    """A function of complex numbers as one of their parts."""
+    marks = [isinstance(t, View) and t.dtype.is_complex for t in given]
+    if not any(marks):
+        return func, given
+
+    def of_parts(*parts: Any) -> Any:
+        pairs = zip(parts, marks, strict=True)
+        return func(*[p.view_as_complex() if mark else p for p, mark in pairs])
+
+    def parts_of(t: Any) -> Any:
+        return t.detach().view_as_real().clone().requires_grad_(t.requires_grad)
+
+    return of_parts, tuple([parts_of(t) if m else t for t, m in zip(given, marks, strict=True)])
 
 
 def tangents(func: Callable, inputs: Sequence[Any], place: int, along: np.ndarray) -> list[Any]:
