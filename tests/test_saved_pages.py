@@ -2,8 +2,12 @@
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import budget
@@ -61,3 +65,23 @@ def test_trace_step(device, capsys):
     tops = [event.name for event in events if event.cpu_parent is None and not event.is_on_device]
     assert {"forward", "backward", "wait"} <= set(tops)
     assert ("Self WebGPU" in out) is (device == "webgpu") and "the trace has" in out
+
+
+def test_the_benchmark(webgpu, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    bench = import_module("bench_offload")
+    png = tmp_path / "lanes.png"
+    bench.main(["--png", str(png), "--layers", "1", "--dim", "32", "--seq", "16"])
+    out = capsys.readouterr().out
+    for row in (
+        "device to host: ",
+        "plain ",
+        "save_on_cpu, 4 ahead",
+        "... as int8",
+        "by timestamps",
+    ):
+        assert f"\n{row}" in f"\n{out}", row
+    assert png.read_bytes()[1:4] == b"PNG" and png.stat().st_size > 10_000
+    kinds = ("to the host", "to the device")
+    moved = [float(re.search(rf"  {kind}: ([\d.]+) MiB", out)[1]) for kind in kinds]
+    assert moved[0] > 0 and (moved[1] > 0 or not bench.HOME.dock.round_trip)
