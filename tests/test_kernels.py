@@ -18,6 +18,7 @@ import wgtorch as torch
 from tools import kernels, press
 from wgtorch.backends.webgpu.library import COMMENT
 from wgtorch.op import REGISTRY
+from wgtorch.registry.questions import way_on_a_gpu
 
 GOLDEN = Path(__file__).resolve().parent / "kernels"
 PRESSES = {"strong": press.STRONG, "weak": press.WEAK, "software": press.SOFTWARE}
@@ -54,6 +55,7 @@ CASES = {  # name: (expression, press)
     "condition": ("torch.where(b, x, 0)", "strong"),
     "sum_all": ("(x * y).sum()", "software"),
     "sum_rows": ("x.sum(1)", "strong"),
+    "softmax_keeps_rows": ("wide.softmax(1)", "strong"),
     "product_ended": ("(x @ y.T + column).relu()", "software"),
     "put": ("y.clone()[:, 1].copy_(x[:, 0])", "strong"),
 }
@@ -101,7 +103,7 @@ def test_numbers_and_sizes_are_data():
     assert len(names) == 1
 
 
-SAMPLED = [name for name, op in REGISTRY.items() if op.samples]
+SAMPLED = [n for n, op in REGISTRY.items() if op.samples and way_on_a_gpu(op) != "through the cpu"]
 
 
 @pytest.mark.parametrize("name", SAMPLED)
