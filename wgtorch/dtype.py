@@ -135,12 +135,12 @@ def asked(dtype: Any) -> DType:
 
 def fitting(value: Any, dtype: DType) -> Any:
     """A number as one of `dtype`. Negative ones wrap where it has no signs, as PyTorch's do."""
-    if not isinstance(value, bool | int | float | complex | np.number | np.bool_):
+    if not isinstance(value, SCALARS):
         raise TypeError(f"argument 'value' must be Number, not {type(value).__name__}")
     if dtype.category == 3:
         parts = complex(value)
         return complex(fitting(parts.real, REAL[dtype]), fitting(parts.imag, REAL[dtype]))
-    if isinstance(value, complex | np.complexfloating):
+    if isinstance(value, COMPLEX):
         if value.imag:
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
         value = value.real
@@ -148,13 +148,16 @@ def fitting(value: Any, dtype: DType) -> Any:
         return bool(value)
     most = most_of(dtype)
     least = -most if dtype.category > 1 or not dtype.is_signed else -most - 1
-    infinite = dtype.category > 1 and (value != value or value in (INFINITY, -INFINITY))
-    if not (least <= value <= most or infinite):
-        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    if not least <= value <= most:
+        infinite = dtype.category > 1 and (value != value or value in (INFINITY, -INFINITY))
+        if not infinite:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
     return int(value) if dtype.category < 2 else value
 
 
 INFINITY = float("inf")
+SCALARS = (bool, int, float, complex, np.number, np.bool_)
+COMPLEX = (complex, np.complexfloating)
 
 
 def most_of(dtype: DType) -> Any:

@@ -195,7 +195,7 @@ def clamp_max(input, max):
 
 def bound(input, number, kernel="clamp_scalar_cpu"):
     """A number as a bound: a whole one must fit the dtype."""
-    if not isinstance(number, int):
+    if not isinstance(number, int) or input.storage.value.dtype.category > 1:
         return number
     if type(number) is bool and input.dtype is bool_:
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
