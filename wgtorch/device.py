@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wgtorch.errors import DeviceError
+
 ALIASES = {"cuda": "webgpu", "gpu": "webgpu"}  # what code written for PyTorch says
 
 
@@ -35,7 +37,7 @@ class Device:
             index = int(number)
         name, index = ALIASES.get(name, name), index or 0
         if name not in cls.types:
-            raise RuntimeError(
+            raise DeviceError(
                 f"Expected one of {', '.join(cls.types)} device type at start of device string:"
                 f" {name}"
             )

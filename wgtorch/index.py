@@ -15,6 +15,7 @@ import numpy as np
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import overwritten, write
 from wgtorch.dtype import bool_, int64, uint8
+from wgtorch.errors import IndexOutOfBoundsError
 from wgtorch.storage import View
 
 
@@ -120,8 +121,8 @@ def located(x: Any, index: Any) -> tuple[Any, list[Any] | None]:
     rank = len(x.layout.shape)
     if asked > rank:
         if not rank and any(type(part) is int for part in parts):
-            raise IndexError(NO_DIMS)
-        raise IndexError(f"too many indices for tensor of dimension {rank}")
+            raise IndexOutOfBoundsError(NO_DIMS)
+        raise IndexOutOfBoundsError(f"too many indices for tensor of dimension {rank}")
     walk = Walk(x)
     for part in parts:
         if part is None:
@@ -200,10 +201,12 @@ class Walk:
 def at(x: Any, dim: int, index: int, asked: int) -> Any:
     shape = x.layout.shape
     if not shape:
-        raise IndexError(NO_DIMS)
+        raise IndexOutOfBoundsError(NO_DIMS)
     size = shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {asked} with size {size}")
+        raise IndexOutOfBoundsError(
+            f"index {index} is out of bounds for dimension {asked} with size {size}"
+        )
     return DOORS["select"](x, dim, index)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from wgtorch.backend import backend
 from wgtorch.dtype import bfloat16
+from wgtorch.errors import ShapeError
 from wgtorch.storage import View
 
 
@@ -26,7 +27,7 @@ class Scalar(View):
 
     def item(self) -> Any:
         if self.layout.numel != 1:
-            raise RuntimeError(
+            raise ShapeError(
                 f"a Tensor with {self.layout.numel} elements cannot be converted to Scalar"
             )
         return self._one().item()

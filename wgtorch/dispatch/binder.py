@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from wgtorch.errors import DeviceError
 from wgtorch.op import Op
 from wgtorch.storage import View
 
@@ -130,9 +131,9 @@ def unfit(op: Op, value: Any) -> NoReturn:
     )
 
 
-def apart(op: Op, tensors: list[Any]) -> RuntimeError:
+def apart(op: Op, tensors: list[Any]) -> DeviceError:
     places = list(dict.fromkeys(str(t.device) for t in tensors))
-    return RuntimeError(
+    return DeviceError(
         f"Expected all tensors to be on the same device, but found at least two devices,"
         f" {places[0]} and {places[1]}! ({op.name}: move one with .to('{places[0]}'))"
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.errors import ShapeError
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Join, Tensors, composite, declare
 from wgtorch.ops.samples import normal
@@ -47,7 +48,7 @@ def is_nothing(shape: tuple[int, ...]) -> bool:
 def check_cat(shapes: list[tuple[int, ...]], dim: int) -> int:
     for place, shape in enumerate(shapes):
         if not shape:
-            raise RuntimeError(
+            raise ShapeError(
                 f"zero-dimensional tensor (at position {place}) cannot be concatenated"
             )
     first = shapes[0]
@@ -60,12 +61,12 @@ def check_cat(shapes: list[tuple[int, ...]], dim: int) -> int:
         if is_nothing(shape):
             continue
         if len(shape) != len(first):
-            raise RuntimeError(
+            raise ShapeError(
                 f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
             )
         for d, (want, have) in enumerate(zip(first, shape, strict=True)):
             if d != dim and want != have:
-                raise RuntimeError(
+                raise ShapeError(
                     f"Sizes of tensors must match except in dimension {dim}. Expected size {want}"
                     f" but got size {have} for tensor number {place} in the list."
                 )
@@ -171,7 +172,7 @@ def stack(tensors, dim: int = 0, *, axis: int | None = None):
     first = tensors[0].layout.shape
     for place, t in enumerate(tensors):
         if t.layout.shape != first:
-            raise RuntimeError(
+            raise ShapeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0"
                 f" and {list(t.shape)} at entry {place}"
             )
@@ -256,7 +257,7 @@ def over(place_of: Any) -> dict[str, Any]:
     def shape(input, src, **attrs):
         wanted = place_of(Layout.contiguous(input), **attrs).shape
         if src != wanted:
-            raise RuntimeError(
+            raise ShapeError(
                 f"expected src to have a size equal to the slice of self. src size ="
                 f" {list(src)}, slice size = {list(wanted)}"
             )

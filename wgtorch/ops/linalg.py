@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.dtype import DType, bfloat16, bool_, float16, float32
+from wgtorch.errors import ShapeError
 from wgtorch.layout import broadcast
 from wgtorch.op import Facts, Structured, composite, declare
 from wgtorch.ops.arguments import C_NAMES
@@ -39,7 +40,7 @@ def sides(facts: Facts, names: tuple[str, str]) -> tuple[Side, Side]:
 
 def check_inner(rows: int, inner: int, other_inner: int, cols: int) -> None:
     if inner != other_inner:
-        raise RuntimeError(
+        raise ShapeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {other_inner}x{cols})"
         )
 
@@ -80,9 +81,9 @@ def by_parts(door):
 
 def mm_shape(input, mat2):
     if len(input) != 2:
-        raise RuntimeError("self must be a matrix")
+        raise ShapeError("self must be a matrix")
     if len(mat2) != 2:
-        raise RuntimeError("mat2 must be a matrix")
+        raise ShapeError("mat2 must be a matrix")
     check_inner(*input, *mat2)
     return input[0], mat2[1]
 
@@ -116,9 +117,9 @@ def mm(input, mat2):
 def bmm_shape(input, mat2):
     for name, shape in (("batch1", input), ("batch2", mat2)):
         if len(shape) != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+            raise ShapeError(f"{name} must be a 3D tensor")
     if mat2[:2] != (input[0], input[2]):
-        raise RuntimeError(
+        raise ShapeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input[0]},"
             f" {input[2]}] but got: [{mat2[0]}, {mat2[1]}]."
         )
@@ -192,7 +193,7 @@ def matmul(input, other):
     if left == 2 and right == 2:
         return input.mm(other)
     if not left or not right:
-        raise RuntimeError(
+        raise ShapeError(
             f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D"
         )
     if left == 1 and right == 1:
@@ -226,7 +227,7 @@ def batches(input, other):
     batch = broadcast(x[:-2], y[:-2])
     if x[-1] != y[-2]:
         count = int(np.prod(batch))
-        raise RuntimeError(
+        raise ShapeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {x[-1]}]"
             f" but got: [{count}, {y[-2]}]."
         )
@@ -244,10 +245,10 @@ def batches(input, other):
 
 def mv_shape(input, vec):
     if len(input) != 2 or len(vec) != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(input)}, {len(vec)}")
+        raise ShapeError(f"vector + matrix @ vector expected, got 1, {len(input)}, {len(vec)}")
     rows, cols = input
     if cols != vec[0]:
-        raise RuntimeError(
+        raise ShapeError(
             f"size mismatch, got input ({rows}), mat ({rows}x{cols}), vec ({vec[0]})"
         )
     return (rows,)
@@ -295,7 +296,7 @@ def dot(input, tensor):
     "The inner product of two vectors."
     a, b = input.layout.shape, tensor.layout.shape
     if len(a) != 1 or len(b) != 1:
-        raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+        raise ShapeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
     dtype = input.dtype
     if dtype is not tensor.dtype:
         raise RuntimeError(
@@ -305,7 +306,7 @@ def dot(input, tensor):
     if dtype is bool_:
         raise NotImplementedError("\"dot\" not implemented for 'Bool'")
     if a != b:
-        raise RuntimeError(
+        raise ShapeError(
             f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same"
             f" number of elements, but got {a[0]} and {b[0]} elements respectively"
         )
@@ -325,7 +326,7 @@ def outer(input, vec2):
     "The product of every element of one vector with every element of another, (n, m)."
     for name, t in (("self", input), ("vec2", vec2)):
         if len(t.layout.shape) != 1:
-            raise RuntimeError(
+            raise ShapeError(
                 f"outer: Expected 1-D argument {name}, but got {len(t.layout.shape)}-D"
             )
     return input.unsqueeze(1) * vec2
@@ -340,7 +341,7 @@ def inner(input, other):
     if not a or not b:
         return input * other
     if a[-1] != b[-1]:
-        raise RuntimeError(
+        raise ShapeError(
             "inner() the last dimension must match on both input tensors but got shapes"
             f" {list(a)} and {list(b)}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgtorch.errors import IndexOutOfBoundsError, ShapeError
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.reinterpretation import by_dtype
@@ -13,14 +14,14 @@ from wgtorch.ops.samples import normal
 def permute_layout(layout: Layout, dims: Sizes) -> Layout:
     rank = len(layout.shape)
     if len(dims) != rank:
-        raise RuntimeError(
+        raise ShapeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the"
             f" length of the desired ordering of dimensions i.e. input.dim() = {rank} is not equal"
             f" to len(dims) = {len(dims)}".replace("(sparse_coo)", "")
         )
     wrapped = tuple(wrap_dim(d, rank) for d in dims)
     if len(set(wrapped)) != rank:
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
+        raise ShapeError("permute(): duplicate dims are not allowed.")
     return layout.permute(wrapped)
 
 
@@ -65,7 +66,7 @@ def transpose(input, dim0: int, dim1: int):
 def t(input):
     "The transpose of a tensor of at most two dimensions."
     if input.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return input.transpose(0, 1) if input.ndim == 2 else input.view_as(input)
 
 
@@ -79,13 +80,13 @@ def movedim(input, source: Sizes, destination: Sizes):
         wrap_dim(d, rank) for d in ([destination] if isinstance(destination, int) else destination)
     ]
     if len(sources) != len(targets):
-        raise RuntimeError(
+        raise ShapeError(
             f"movedim: Invalid source or destination dims: source ({sources} dims) should contain"
             f" the same number of dims as destination ({targets} dims)"
         )
     for name, dims in (("source", sources), ("destination", targets)):
         if len(set(dims)) < len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+            raise ShapeError(f"movedim: repeated dim in `{name}` ({dims})")
     rest = iter(d for d in range(rank) if d not in sources)
     moved = dict(zip(targets, sources, strict=True))
     return input.permute(tuple(moved[d] if d in moved else next(rest) for d in range(rank)))
@@ -94,7 +95,7 @@ def movedim(input, source: Sizes, destination: Sizes):
 def expand_layout(layout: Layout, size: Sizes, implicit: bool = False) -> Layout:
     new = len(size) - len(layout.shape)
     if new < 0:
-        raise RuntimeError(
+        raise ShapeError(
             f"expand({list(layout.shape)}, size={list(size)}): the number of sizes provided"
             f" ({len(size)}) must be greater or equal to the number of dimensions in the tensor"
             f" ({len(layout.shape)})"
@@ -104,13 +105,13 @@ def expand_layout(layout: Layout, size: Sizes, implicit: bool = False) -> Layout
         if want == -1:
             shape[d] = have
         elif have not in (1, want):
-            raise RuntimeError(
+            raise ShapeError(
                 f"The expanded size of the tensor ({want}) must match the existing size ({have}) at"
                 f" non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor sizes:"
                 f" {list(layout.shape)}"
             )
     if any(n < 0 for n in shape):
-        raise RuntimeError(
+        raise ShapeError(
             f"The expanded size of the tensor ({min(shape)}) isn't allowed in a leading,"
             f" non-existing dimension {shape.index(min(shape))}"
         )
@@ -133,19 +134,19 @@ def expand(input, size: Sizes, *, implicit: bool = False):
 def sized(layout: Layout, shape: Sizes) -> Sizes:
     """`shape` with its -1 worked out."""
     if any(n < -1 for n in shape):
-        raise RuntimeError(f"invalid shape dimension {min(shape)}")
+        raise ShapeError(f"invalid shape dimension {min(shape)}")
     if shape.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
+        raise ShapeError("only one dimension can be inferred")
     known = 1
     for n in shape:
         known *= n if n != -1 else 1
-    wrong = RuntimeError(f"shape '{list(shape)}' is invalid for input of size {layout.numel}")
+    wrong = ShapeError(f"shape '{list(shape)}' is invalid for input of size {layout.numel}")
     if -1 not in shape:
         if known != layout.numel:
             raise wrong
         return shape
     if not known:
-        raise RuntimeError(
+        raise ShapeError(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified"
             f" dimension size -1 can be any value and is ambiguous"
         )
@@ -171,7 +172,7 @@ def reshape(input, shape: Sizes):
 def view_layout(layout: Layout, size: Sizes) -> Layout:
     found = layout.reshape(sized(layout, size))
     if found is None:
-        raise RuntimeError(
+        raise ShapeError(
             "view size is not compatible with input tensor's size and stride (at least one"
             " dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
@@ -208,7 +209,7 @@ def squeeze_layout(layout: Layout, dim) -> Layout:
     wrapped = tuple(wrap_dim(d, rank) for d in dims)
     for d in wrapped:
         if wrapped.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+            raise ShapeError(f"dim {d} appears multiple times in the list of dims")
     return layout.squeeze(wrapped)
 
 
@@ -232,11 +233,11 @@ def squeeze(input, dim: Sizes | None = None):
 def select_layout(layout: Layout, dim: int, index: int) -> Layout:
     rank = len(layout.shape)
     if not rank:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+        raise IndexOutOfBoundsError("select() cannot be applied to a 0-dim tensor.")
     axis = wrap_dim(dim, rank)
     size = layout.shape[axis]
     if not -size <= index < size:
-        raise IndexError(
+        raise IndexOutOfBoundsError(
             f"select(): index {index} out of range for tensor of size {list(layout.shape)} at"
             f" dimension {axis}"
         )
@@ -261,10 +262,10 @@ def select(input, dim: int, index: int):
 def slice_layout(layout: Layout, dim: int, start, end, step: int) -> Layout:
     rank = len(layout.shape)
     if not rank:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise ShapeError("slice() cannot be applied to a 0-dim tensor.")
     axis = wrap_dim(dim, rank)
     if step < 1:
-        raise RuntimeError("slice step must be positive")
+        raise ShapeError("slice step must be positive")
     first, last, _ = slice_(start, end).indices(layout.shape[axis])
     return layout.slice(axis, first, max(0, -(-(last - first) // step)), step)
 
@@ -293,17 +294,17 @@ def _slice(input, dim: int = 0, start: int | None = None, end: int | None = None
 def narrow(input, dim: int, start: int, length: int):
     "`length` elements from `start` on, along `dim`."
     if not input.ndim:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.shape[wrap_dim(dim, input.ndim)]
     if length < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
+        raise ShapeError("narrow(): length must be non-negative.")
     if not -size <= start <= size:
-        raise IndexError(
+        raise IndexOutOfBoundsError(
             f"start out of range (expected to be in range of [{-size}, {size}], but got {start})"
         )
     start = start + size if start < 0 else start
     if start + length > size:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+        raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return input._slice(dim, start, start + length)
 
 
@@ -314,7 +315,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
         return input.reshape((1,))
     first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
     if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return input
     inside = 1
@@ -331,7 +332,7 @@ def unflatten(input, dim: int, sizes: Sizes):
     try:
         shape = sized(inner, tuple(sizes))
     except RuntimeError:
-        raise RuntimeError(
+        raise ShapeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis}"
             f" ({input.shape[axis]}) in the input tensor"
         ) from None

@@ -1,0 +1,90 @@
+"""Exceptions: each condition raises its own class, which is also the type that PyTorch raises."""
+
+from __future__ import annotations
+
+import pytest
+
+import wgtorch as torch
+from wgtorch import errors
+
+CASES = """
+IndexOutOfBoundsError: v[9]
+IndexOutOfBoundsError: x.select(0,5)
+ShapeError: torch.bmm(zeros(2,2,2),zeros(3,2,2))
+ShapeError: x@x
+ShapeError: x@zeros(2)
+ShapeError: v.dot(zeros(2))
+ShapeError: zeros(2,2,2)@zeros(2,3,2)
+BroadcastError: x+zeros(4)
+DimOutOfRangeError: x.chunk(2,5)
+DimOutOfRangeError: x.sum(7)
+ShapeError: x.expand(3,3)
+ShapeError: x.expand(3)
+DimOutOfRangeError: x.flip(4)
+DimOutOfRangeError: x.gather(4,zeros(1,1,dtype=torch.int64))
+DimOutOfRangeError: x.index_select(4,zeros(1,dtype=torch.int64))
+ShapeError: x.item()
+LinalgError: v.trace()
+ShapeError: v.mm(v)
+ShapeError: x.narrow(1,1,5)
+IndexOutOfBoundsError: x.narrow(1,7,1)
+ShapeError: x.permute(0)
+DimOutOfRangeError: x.scatter(4,zeros(1,1,dtype=torch.int64),0)
+DimOutOfRangeError: x.softmax(4)
+DimOutOfRangeError: x.split(1,5)
+DimOutOfRangeError: x.transpose(0,5)
+ShapeError: zeros(2,2,2).t()
+DimOutOfRangeError: x.unbind(5)
+ShapeError: x.reshape(7)
+ShapeError: x.t().view(6)
+ShapeError: torch.cat([x,zeros(3,2)])
+DeviceError: torch.device('webgpuu')
+IndexOutOfBoundsError: x.index_select(0,torch.tensor([7], device=x.device))
+IndexOutOfBoundsError: x.take(torch.tensor([99], device=x.device))
+ShapeError: torch.stack([x,v])
+DimOutOfRangeError: x.squeeze(5)
+DimOutOfRangeError: x.unsqueeze(5)
+IndexOutOfBoundsError: v[0,0]
+"""
+
+
+@pytest.mark.parametrize("line", CASES.strip().splitlines())
+def test_condition(line, device):
+    name, _, call = line.partition(": ")
+    x, v = torch.zeros(2, 3, device=device), torch.zeros(3, device=device)
+
+    def zeros(*shape, dtype=None):
+        return torch.zeros(*shape, dtype=dtype, device=device)
+
+    with pytest.raises(getattr(errors, name)):
+        result = eval(call, {"torch": torch, "x": x, "v": v, "zeros": zeros})
+        result.tolist()  # an index is only seen by the GPU
+
+
+def test_devices_apart(webgpu):
+    with pytest.raises(errors.DeviceError, match="at least two devices, cpu and webgpu:0"):
+        torch.zeros(2) + torch.zeros(2, device=webgpu)
+
+
+def test_families():
+    """What catches a family, and what PyTorch's own types catch."""
+    assert issubclass(errors.BroadcastError, errors.ShapeError)
+    assert issubclass(errors.ShapeError, RuntimeError) and issubclass(
+        errors.LinalgError, RuntimeError
+    )
+    assert issubclass(errors.DimOutOfRangeError, IndexError)
+    assert issubclass(errors.OutOfMemoryError, RuntimeError)
+    registry = [e for e in vars(errors).values() if isinstance(e, type) and
+                issubclass(e, errors.RegistryError)]  # fmt: skip
+    assert len(registry) == 15
+
+
+def test_suggestions():
+    assert errors.levenshtein_distance("kitten", "sitting") == 3
+    assert errors.levenshtein_distance("", "abc") == errors.levenshtein_distance("abc", "") == 3
+    assert errors.find_similar_patterns("sofmax", ["softmax", "softmin", "add"])[0] == "softmax"
+    assert errors.suggestion("sofmax", ["softmax"]) == " Did you mean 'softmax'?"
+    assert errors.suggestion("completely", ["add", "mul"]) == ""
+    assert errors.format_shape((2, 3)) == "[2, 3]"
+    told = errors.build_error_message("add: no", "a is (2,)", remedy="reshape it")
+    assert told == "add: no\n  a is (2,)\n  reshape it"
