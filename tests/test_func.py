@@ -8,6 +8,7 @@ import pytest
 import wgtorch as torch
 from wgtorch import func
 from wgtorch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from wgtorch.utils.checkpoint import checkpoint
 
 
 def close(tensor, want, rtol=1e-4):
@@ -231,3 +232,30 @@ def test_tied_weights_are_replaced_together():
     loose = functional_call(model, new, (x,), tie_weights=False)
     close(loose, 3 * before.sum(1).detach().numpy()[None])
     assert model.first.weight is before and model.second.weight is before
+
+
+def test_checkpoints_inside(device):
+    x, w = torch.tensor(A, device=device), torch.tensor(A[0] + 1, device=device)
+
+    def slopes(run, w):
+        def number(r):
+            return run(lambda t: (t * w).sin() * t, r).sum()
+
+        return vmap(grad(number))(x).sum()
+
+    def kept(function, r):
+        return function(r)
+
+    def again(function, r):
+        return checkpoint(function, r, use_reentrant=False)
+
+    close(slopes(again, w), slopes(kept, w).cpu().numpy())
+    got = grad(lambda w: slopes(again, w))(w)
+    close(got, grad(lambda w: slopes(kept, w))(w).cpu().numpy())
+    close(jacfwd(lambda r: again(torch.sin, r))(x[0]), np.diag(np.cos(A[0])))
+
+
+def test_jacobians_of_each_sample(device):
+    x = torch.tensor(A, device=device)
+    got = vmap(lambda r: torch.autograd.functional.jacobian(torch.sin, r))(x)
+    close(got, np.stack([np.diag(np.cos(row)) for row in A]))
