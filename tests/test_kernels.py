@@ -34,7 +34,7 @@ def operands(device):
         "x": made(4, 8), "y": made(4, 8), "row": made(1, 8), "column": made(4, 1),
         "i": made(4, 8, dtype=torch.int64), "u": made(4, 8, dtype=torch.uint8),
         "h": made(4, 8, dtype=torch.float16), "b": made(4, 8, dtype=torch.bool), "torch": torch,
-        "wide": made(64, 128),
+        "wide": made(64, 128), "tall": torch.ones(4096, 400, device=device),
     }  # fmt: skip
 
 
@@ -55,7 +55,7 @@ CASES = {  # name: (expression, press)
     "condition": ("torch.where(b, x, 0)", "strong"),
     "sum_all": ("(x * y).sum()", "software"),
     "sum_rows": ("x.sum(1)", "strong"),
-    "softmax_keeps_rows": ("wide.softmax(1)", "strong"),
+    "softmax_keeps_rows": ("tall.softmax(1)", "strong"),
     "product_ended": ("(x @ y.T + column).relu()", "software"),
     "put": ("y.clone()[:, 1].copy_(x[:, 0])", "strong"),
 }

@@ -1,9 +1,10 @@
 """Ops on rows: what a row folds to comes back to each of its elements (softmax, normalisations).
 
-A shader has `fn do_row(row: Base)` and runs in two ways: a thread for each row on a CPU, many
-threads on a GPU. It reads and writes by steps k < steps(), `NAME_get(row, k)` and `NAME_put(row, k,
-v)`, or once a row, `NAME_set(v)`; v is of type V, a number or four neighbours. `all_sum(v)` and
-`all_max(v)` fold what the threads of a row have. `NAME_v(...)` applies a function to each number.
+A shader has `fn do_row(row: Base)` and runs in three ways: a thread for each row on a CPU, many
+threads on a GPU, or many that keep the row in registers, where it fits (kept_rows.py). It reads and
+writes by steps k < steps(), `NAME_get(row, k)` and `NAME_put(row, k, v)`, or once a row,
+`NAME_set(v)`; v is of type V, a number or four neighbours. `all_sum(v)` and `all_max(v)` fold what
+the threads of a row have. `NAME_v(...)` applies a function to each number.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from wgtorch.backends.webgpu.folding import (
     power_below,
     thread_share,
 )  # fmt: skip
+from wgtorch.backends.webgpu.kept_rows import Kept, kept_body, kept_share
 from wgtorch.backends.webgpu.packing import (
     LANES,
     Dialect,
@@ -39,6 +41,7 @@ from wgtorch.settled import Call
 from wgtorch.storage import Value
 
 if TYPE_CHECKING:
+    from wgtorch.backends.webgpu.adapter import Traits
     from wgtorch.backends.webgpu.backend import WebGPU
 
 THREADS, GROUPS = "rows_threads.wgsl", "rows_groups.wgsl"
@@ -97,20 +100,29 @@ class Rows:
         layouts = [kind[0].expand(shape) for kind in kinds if kind]
         layouts += [Layout.contiguous(shape)] * len(full)
         way = walk(shape, dims, layouts, False, len(full))
-        alone = home.gpu.traits.is_software and way.outer * way.cols <= LONG * way.step
-        share = thread_share(way, False) if alone else row_share(way)
-        file = GROUPS if "LANES" in share.constants else THREADS
+        kept, share = shared(body, inputs, way, home.gpu.traits)
         fields = library.head(op.shader).get("launch", "").split()
         bound = [(n, kind[1]) for n, kind in zip(inputs, [k for k in kinds if k], strict=True)]
         bound += list(zip(op.outputs or ("result",), dtypes, strict=True))
-        key = (op, tuple(bound), way.structure, file, *share.constants.items())
+        key = (op, tuple(bound), way.structure, share.file, kept, *share.constants.items())
         kernel = self.kernels.get(key)
         if kernel is None:
-            text = rowwise(op, bound, full, way, share.constants, file, fields, home.dialect)
+            text = rowwise(op, bound, full, way, share, kept, fields, home.dialect)
             kernel = self.kernels[key] = home.gpu.pipelines.get(text, op.name)
         numbers = [dict(attrs)[name] for name in fields]
         head = (way.units, way.cols, way.outer)
         return Launch(kernel, (*head, *numbers, *way.numbers), share.groups)
+
+
+def shared(body: str, inputs: list[str], way: Walk, traits: Traits) -> tuple[Kept | None, Share]:
+    """How threads share rows, and what they keep of them."""
+    if traits.is_software and way.outer * way.cols <= LONG * way.step:
+        return None, thread_share(way, False)._replace(file=THREADS)
+    kept = kept_share(body, inputs, way, traits)
+    if kept:
+        return kept
+    share = row_share(way)
+    return None, share._replace(file=GROUPS if "LANES" in share.constants else THREADS)
 
 
 def row_share(way: Walk) -> Share:
@@ -128,13 +140,13 @@ def row_share(way: Walk) -> Share:
 
 def rowwise(
     op: Rowwise, bound: list[tuple[str, DType]], full: list[str], way: Walk,
-    shape: dict[str, int | bool], file: str, fields: list[str], dialect: Dialect,
+    share: Share, kept: Kept | None, fields: list[str], dialect: Dialect,
 ) -> str:  # fmt: skip
     """The kernel: accessors of a walk, the op's own file, and how threads share rows."""
     writer = Writer(dialect, "units", "cols", "outer")
     for name in fields:
         writer.fields[name] = "f32"
-    constants(writer, shape | {"STEP": way.step})
+    constants(writer, share.constants | {"STEP": way.step})
     declare_numbers(writer, way)
     declare_walk(writer, way)
     body = library.shader(op.shader)
@@ -150,7 +162,9 @@ def rowwise(
             declare_put(writer, name, dtype, len(inputs) + full.index(name), way)
         else:
             declare_set(writer, name, dtype, way)
-    body += "\n" + library.shader(file)
+    if kept:
+        body = kept_body(body, kept)
+    body += "\n" + library.shader(share.file)
     declare_lanewise(writer, body, way)
     return writer.text(body)
 
