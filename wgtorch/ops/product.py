@@ -22,12 +22,12 @@ FIELDS = ("m", "n", "k", "batches", "parts", "k_part", "tiles", "inner")
 
 class Tile(NamedTuple):
     """A way to cut a result for workgroups (see matmul_tiles.wgsl), and how fast it was found to
-    be on an H200: per unit and step of k, with many groups at work and with one alone."""
+    be on an H200: a step along k takes `once`, and `each` for every group that shares a unit."""
 
     threads: tuple[int, int]
     groups: tuple[int, int]
-    many: float  # nanoseconds
-    alone: float
+    each: float  # nanoseconds
+    once: float
 
     @property
     def rows(self) -> int:
@@ -44,15 +44,16 @@ class Tile(NamedTuple):
 
 TILE_K = 16
 TILES = (
-    Tile((16, 16), (2, 4), 209.0, 214.0),
-    Tile((16, 16), (2, 2), 110.0, 127.0),
-    Tile((16, 8), (2, 2), 61.0, 78.0),
-    Tile((8, 16), (2, 1), 28.5, 57.0),
-    Tile((8, 8), (1, 1), 10.0, 42.0),
+    Tile((16, 16), (2, 4), 198.0, 16.0),
+    Tile((16, 16), (2, 2), 101.0, 6.0),
+    Tile((16, 8), (2, 2), 51.0, 18.0),
+    Tile((8, 16), (2, 2), 50.0, 18.0),
+    Tile((8, 8), (2, 2), 25.0, 17.0),
+    Tile((8, 8), (1, 1), 9.0, 23.0),
 )
 UNITS = {"discrete": 128, "integrated": 16}
 LONGEST = 1 << 17  # k of a part on software: llvmpipe ends a thread's loops at 65,535 turns
-FINISH = 8000.0  # nanoseconds that another pass takes
+FINISH = 20000.0  # nanoseconds that another pass takes, and the call of it
 
 
 @dataclass(frozen=True)
@@ -238,8 +239,8 @@ def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
     if parts > 1 and k_part * (parts - 1) >= product.k:
         return inf  # fewer parts do
     tiles = -(-product.m // tile.rows) * -(-product.n // tile.cols)
-    waves = -(-tiles * product.batches * parts // units)
-    time = k_part * max(tile.alone, waves * tile.many)
+    sharing = -(-tiles * product.batches * parts // units)
+    time = k_part * (tile.once + sharing * tile.each)
     if parts > 1:
         time += FINISH + parts * product.batches * product.m * product.n * 0.002
     return time
