@@ -2,10 +2,17 @@
 struct Launch { count: u32, n1: f32, n2: f32 }
 var<immediate> launch: Launch;
 fn round_f16_f32_native(x: f32) -> f32 {
-    return unpack2x16float(pack2x16float(vec2<f32>(x, 0.0))).x;
+    return f16_to_f32(pack2x16float(vec2<f32>(x, 0.0)) & 0xffffu);  // unpacked, NVIDIA's never rounds
 }
 fn unpack2_f16_native(word: u32) -> vec2<f32> { return unpack2x16float(word); }
 fn pack2_f16_native(x: vec2<f32>) -> u32 { return pack2x16float(x); }
+fn f16_to_f32(bits: u32) -> f32 {
+    let size = bits & 0x7fffu;
+    let normal = (size << 13u) + select(0x38000000u, 0x70000000u, size >= 0x7c00u);
+    // 2^-14 (1 + size / 2^10) less 2^-14
+    let tiny = bitcast<u32>(bitcast<f32>((size << 13u) + 0x38800000u) - 6.1035156e-5);
+    return bitcast<f32>(select(normal, tiny, size < 0x400u) | ((bits & 0x8000u) << 16u));
+}
 const MANY = 2u;
 @group(0) @binding(0) var<storage, read> b0: array<vec4<u32>>;
 fn mul_float16(input: f32, other: f32) -> f32 { return round_f16_f32_native(input * other); }
