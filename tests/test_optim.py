@@ -1,4 +1,4 @@
-"""Optimizers and schedules: steps by hand, groups, state, hooks, misuse."""
+"""Optimizers: steps by hand, groups, state, hooks, misuse."""
 
 import copy
 import pickle
@@ -7,7 +7,23 @@ import numpy as np
 import pytest
 
 import wgtorch as wt
-from wgtorch.optim import SGD, Adam, AdamW, Optimizer, lr_scheduler
+from wgtorch.optim import (
+    ASGD,
+    LBFGS,
+    SGD,
+    Adadelta,
+    Adafactor,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Muon,
+    NAdam,
+    Optimizer,
+    RAdam,
+    RMSprop,
+    Rprop,
+)
 from wgtorch.save import load, save
 
 
@@ -127,6 +143,37 @@ def test_named_parameters():
         SGD([("a", leaf([0.0])), leaf([0.0])])
 
 
+def backward(loss):
+    loss.sum().backward()
+    return loss.sum()
+
+
+def test_rprop_by_hand(device):
+    p = leaf([1.0], device)
+    got = stepped(Rprop([p], lr=0.1), p, [1.0, 2.0, -1.0, -1.0])  # steps .1 .12 none .06
+    np.testing.assert_allclose(got, [1 - 0.1 - 0.12 + 0.06], rtol=1e-6)
+
+
+def test_lbfgs_walks_a_curved_valley_down(device):
+    p = leaf([-1.2, 1.0], device)
+    optimizer = LBFGS([p], max_iter=60, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        return backward(100 * (p[1] - p[0] ** 2) ** 2 + (1 - p[0]) ** 2)
+
+    assert abs(optimizer.step(closure).item() - 24.2) < 1e-4  # the loss at the start
+    np.testing.assert_allclose(p.tolist(), [1.0, 1.0], atol=2e-3)
+
+
+def test_muon_steps_are_orthogonal(device):
+    p = wt.zeros(3, 5, device=device, requires_grad=True)
+    p.grad = wt.arange(15.0, device=device).reshape(3, 5) ** 2 / 50 - 1
+    Muon([p], lr=1.0, weight_decay=0).step()
+    sizes = np.linalg.svd(p.detach().cpu().numpy())[1]
+    assert 0.5 < sizes[1] <= sizes[0] < 1.3
+
+
 def test_closures_run_with_gradients_on():
     p = leaf([3.0])
     optimizer = SGD([p], lr=0.1)
@@ -157,9 +204,14 @@ def fresh(kind, device="cpu", **options):
     return p, kind([p], lr=0.1, **options)
 
 
-@pytest.mark.parametrize("kind", [SGD, AdamW])
+OPTIONS = {SGD: {"momentum": 0.9}, AdamW: {"amsgrad": True}, RMSprop: {"centered": True}}
+
+
+@pytest.mark.parametrize("kind", [
+    SGD, AdamW, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, ASGD, Rprop, Adafactor,
+])  # fmt: skip
 def test_state_goes_through_a_file(kind, device, tmp_path):
-    options = {"momentum": 0.9} if kind is SGD else {"amsgrad": True}
+    options = OPTIONS.get(kind, {})
     p, optimizer = fresh(kind, device, **options)
     stepped(optimizer, p, GRADS[:2])
     save({"p": p.detach(), "optimizer": optimizer.state_dict()}, tmp_path / "checkpoint")
@@ -260,6 +312,18 @@ def test_repr_lists_groups():
          "Invalid beta parameter at index 0: 1.0"),
         (lambda p: Adam([p], eps=-1), ValueError, "Invalid epsilon value: -1"),
         (lambda p: AdamW([p], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
+        (lambda p: RMSprop([p], momentum=-1), ValueError, "Invalid momentum value: -1"),
+        (lambda p: Adagrad([p], lr=wt.ones(2)), ValueError, "Tensor lr must be 1-element"),
+        (lambda p: Adadelta([p], rho=2), ValueError, "Invalid rho value: 2"),
+        (lambda p: NAdam([p], betas=(0.9, 1)), ValueError,
+         "Invalid beta parameter at index 1: 1"),
+        (lambda p: Rprop([p], etas=(2, 1)), ValueError, "Invalid eta values: 2, 1"),
+        (lambda p: Adafactor([p], d=0.5), ValueError, "d should be >= 1 but is: 0.5"),
+        (lambda p: Muon([p]), ValueError, "Muon only supports 2D parameters"),
+        (lambda p: LBFGS([{"params": [p]}, {"params": [leaf([1.0])]}]), ValueError,
+         "LBFGS doesn't support per-parameter options"),
+        (lambda p: LBFGS([p], line_search_fn="wolfe").step(lambda: backward(p * p)), RuntimeError,
+         "only 'strong_wolfe' is supported"),
         (lambda p: SGD([p]).add_param_group(3), TypeError, "param_group must be a dict"),
         (lambda p: SGD([p]).load_state_dict({"state": {}, "param_groups": []}), ValueError,
          "different number of parameter groups"),
@@ -271,102 +335,3 @@ def test_misuse_is_named(act, error, text):
     with pytest.raises(error) as caught:
         act(leaf([1.0]))
     assert text in str(caught.value)
-
-
-# Schedules
-
-
-def rates(make, steps, group_rates=(1.0,)):
-    optimizer = SGD([{"params": [leaf([1.0])], "lr": lr} for lr in group_rates], momentum=0.5)
-    schedule = make(optimizer)
-    seen = [schedule.get_last_lr()[0]]
-    for _ in range(steps):
-        optimizer.step()
-        schedule.step()
-        seen.append(optimizer.param_groups[0]["lr"])
-    return seen
-
-
-S = lr_scheduler
-SCHEDULES = {
-    "StepLR": (lambda o: S.StepLR(o, 2, 0.5), [1, 1, 0.5, 0.5, 0.25]),
-    "MultiStepLR": (lambda o: S.MultiStepLR(o, [1, 3, 3], 0.5), [1, 0.5, 0.5, 0.125, 0.125]),
-    "ExponentialLR": (lambda o: S.ExponentialLR(o, 0.5), [1, 0.5, 0.25, 0.125, 0.0625]),
-    "ConstantLR": (lambda o: S.ConstantLR(o, 0.5, 2), [0.5, 0.5, 1, 1, 1]),
-    "LinearLR": (lambda o: S.LinearLR(o, 0.25, 1.0, 3), [0.25, 0.5, 0.75, 1, 1]),
-    "PolynomialLR": (lambda o: S.PolynomialLR(o, 4, 2.0), [1, 0.5625, 0.25, 0.0625, 0]),
-    "LambdaLR": (lambda o: S.LambdaLR(o, lambda t: 1 / (t + 1)), [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
-    "MultiplicativeLR": (lambda o: S.MultiplicativeLR(o, lambda t: t), [1, 1, 2, 6, 24]),
-    "CosineAnnealingLR": (lambda o: S.CosineAnnealingLR(o, 2), [1, 0.5, 0, 0.5, 1]),
-    "CosineAnnealingWarmRestarts": (
-        lambda o: S.CosineAnnealingWarmRestarts(o, 1, 2), [1, 1, 0.5, 1, 0.8535534]),
-    "OneCycleLR": (
-        lambda o: S.OneCycleLR(o, 1.0, 5, pct_start=0.4, anneal_strategy="linear", div_factor=2,
-                               final_div_factor=5), [0.5, 1, 0.7, 0.4, 0.1]),
-    "SequentialLR": (
-        lambda o: S.SequentialLR(o, [S.ConstantLR(o, 0.5, 9), S.ExponentialLR(o, 0.5)], [2]),
-        [0.5, 0.5, 1, 0.5, 0.25]),
-    "ChainedScheduler": (
-        lambda o: S.ChainedScheduler([S.ExponentialLR(o, 0.5), S.StepLR(o, 2, 0.1)]),
-        [1, 0.5, 0.025, 0.0125, 0.000625]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_schedule(name):
-    make, wanted = SCHEDULES[name]
-    np.testing.assert_allclose(rates(make, 4), wanted, rtol=1e-6, atol=1e-12)
-
-
-def test_a_plateau_lowers_the_rate():
-    optimizer = SGD([leaf([1.0])], lr=1.0)
-    schedule = S.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
-    seen = []
-    for loss in [5, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3]:
-        schedule.step(wt.tensor(float(loss)))
-        seen.append(optimizer.param_groups[0]["lr"])
-    assert seen == [1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2]
-
-
-def test_schedules_resume_from_their_state():
-    make = SCHEDULES["OneCycleLR"][0]
-    optimizer = SGD([leaf([1.0])], lr=1.0, momentum=0.5)
-    schedule = make(optimizer)
-    for _ in range(2):
-        optimizer.step()
-        schedule.step()
-    other = SGD([leaf([1.0])], lr=1.0, momentum=0.5)
-    again = make(other)
-    again.load_state_dict(schedule.state_dict())
-    other.load_state_dict(optimizer.state_dict())
-    other.step()
-    again.step()
-    np.testing.assert_allclose(other.param_groups[0]["lr"], 0.4)
-
-
-def test_schedules_change_tensor_rates_in_place():
-    rate = wt.tensor(1.0)
-    p = leaf([1.0])
-    optimizer = SGD([p], lr=rate)
-    schedule = S.ExponentialLR(optimizer, 0.5)
-    stepped(optimizer, p, [1.0])
-    schedule.step()
-    assert optimizer.param_groups[0]["lr"] is rate and rate.item() == 0.5
-    assert stepped(optimizer, p, [1.0]).tolist() == [-0.5]
-
-
-def test_schedules_misused():
-    optimizer = SGD([leaf([1.0])], lr=1.0)
-    schedule = S.ExponentialLR(optimizer, 0.5)
-    with pytest.warns(UserWarning, match="before `optimizer.step"):
-        schedule.step()
-    with pytest.raises(TypeError, match="int is not an Optimizer"):
-        S.StepLR(3, 1)
-    with pytest.raises(ValueError, match="Expected 1 lr_lambdas, but got 2"):
-        S.LambdaLR(optimizer, [len, len])
-    with pytest.raises(KeyError, match="'initial_lr' is not specified in param_groups"):
-        S.StepLR(SGD([leaf([1.0])]), 1, last_epoch=3)
-    with pytest.raises(ValueError, match="total_steps OR"):
-        S.OneCycleLR(optimizer, 1.0)
-    with pytest.raises(ValueError, match="does not support `ReduceLROnPlateau`"):
-        S.SequentialLR(optimizer, [S.ReduceLROnPlateau(optimizer)], [])

@@ -301,10 +301,13 @@ def split(params: Any) -> tuple[list[str], list[Tensor]]:
     return [name for name, _ in pairs], [param for _, param in pairs]
 
 
+NUMBERS = ("step", "mu_product", "eta", "mu", "t", "H_diag")  # PyTorch keeps them as tensors
+
+
 def taken(value: Any, param: Tensor | None, name: Any = None) -> Any:
     """A copy of saved state as `param` needs it: on its device, in its dtype, steps as numbers."""
     if isinstance(value, Tensor):
-        if name == "step" and value.numel() == 1:
+        if name in NUMBERS and value.numel() == 1:
             return value.item()
         if param is None:
             return value
@@ -325,3 +328,36 @@ def kind(value: Any) -> str:
 def number(setting: Any) -> float:
     """A setting, which may be a 0-d tensor, as a Python number: a run-time value of kernels."""
     return setting.item() if isinstance(setting, Tensor) else setting
+
+
+CALLED = {"lr": "learning rate", "eps": "epsilon value"}
+
+
+def checked(betas: Any = (), **settings: Any) -> None:
+    """Refuse settings below zero, and betas that are not in [0, 1)."""
+    lr = settings["lr"]
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    for name, value in settings.items():
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {CALLED.get(name, name + ' value')}: {value}")
+    for place, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
+
+
+def adjusted(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
+    """The gradient with the sign that `maximize` wants, and weight decay if it is coupled."""
+    if group["maximize"]:
+        grad = -grad
+    decay = number(group["weight_decay"])
+    if decay and not group.get("decoupled_weight_decay"):
+        grad = grad._mixed(param, 1.0, decay)
+    return grad
+
+
+def kept(group: dict[str, Any]) -> float:
+    """What decoupled weight decay leaves of a parameter."""
+    if not group["decoupled_weight_decay"]:
+        return 1.0
+    return 1 - number(group["lr"]) * number(group["weight_decay"])

@@ -1,6 +1,7 @@
 """Schedules: how the learning rate changes while training goes on."""
 
 from wgtorch.optim.lr_scheduler.cycle import CosineAnnealingWarmRestarts, OneCycleLR
+from wgtorch.optim.lr_scheduler.cyclic import CyclicLR
 from wgtorch.optim.lr_scheduler.decay import (
     ConstantLR,
     CosineAnnealingLR,
@@ -18,6 +19,6 @@ from wgtorch.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
-    "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
-    "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
