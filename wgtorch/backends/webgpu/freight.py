@@ -117,7 +117,9 @@ class Freight:
         m, n, k, batches = numbers[:4]
         room = int(2.0 * m * n * k * batches * self.bytes_per_flop) // QUAD
         moves, more, bound = [], [], list(blocks)
-        for move in list(self.moves)[:PAIRS]:
+        # a kernel may not read a buffer that its spare workgroups could write
+        apart = [m for m in self.moves if not {m.source.block, m.target.block} & set(blocks)]
+        for move in apart[:PAIRS]:
             end = min(move.quads, move.done + room)
             room -= end - move.done
             more += [move.done, end]
