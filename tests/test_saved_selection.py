@@ -46,7 +46,7 @@ def test_composed_pairs_give_the_gradients_of_the_inner_one(device):
     alone = gradient(graph.compress("int8"), device)
     for pair in outer:
         both = gradient(graph.compose_hooks(pair, graph.compress("int8")), device)
-        assert np.array_equal(both, alone)
+        np.testing.assert_allclose(both, alone, rtol=1e-6, atol=1e-7)  # a driver may fuse otherwise
     plain = gradient(graph.saved_tensors_hooks(same, same), device)
     assert np.array_equal(gradient(graph.compose_hooks(outer[0], outer[1]), device), plain)
 
