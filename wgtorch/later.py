@@ -1,7 +1,7 @@
 """Names of wgtorch that are imported when they are first asked for, and where they are."""
 
 MODULES = ("einops", "func", "linalg", "nn", "optim", "profiler", "registry",
-           "shape_inference", "signal", "testing", "types", "utils")  # fmt: skip
+           "shape_inference", "signal", "special", "testing", "types", "utils")  # fmt: skip
 EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
           "unpack")  # fmt: skip
 WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window",

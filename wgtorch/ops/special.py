@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import log, pi, sqrt
 
 import numpy as np
 
+from wgtorch.dtype import bool_, get_default_dtype
 from wgtorch.lazy import Lazy
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.samples import inside, normal, options, positive, unary
@@ -81,6 +82,22 @@ def polygamma(n: int, input):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return input._polygamma(n) if n else input.digamma()
+
+
+@composite(
+    samples=lambda rng: [((positive(rng, 3, 5) + 1, 3), {}), ((positive(rng, 4), 1), {})],
+    inplace=True,
+)
+def mvlgamma(input, p: int):
+    "The logarithm of the gamma function of p dimensions"
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    if input.dtype is bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if not input.is_floating_point():
+        input = input.to(get_default_dtype())
+    halves = input.new_full((p,), 0.5).cumsum(0) - 0.5
+    return (input.unsqueeze(-1) - halves).lgamma().sum(-1) + p * (p - 1) / 4 * log(pi)
 
 
 def unclipped(door):
