@@ -396,3 +396,16 @@ def test_random_programs_that_write_over_operands(webgpu, seed, monkeypatch):
     monkeypatch.setattr(webgpu_backend, "LEAST", 1)
     for have, want in zip(*(random_program(seed, 8, d) for d in (webgpu, "cpu")), strict=True):
         np.testing.assert_allclose(have, want, rtol=2e-3, atol=2e-4)
+
+
+def test_a_chain_on_two_products_that_wait(ran):
+    """One of them was only to end the kernel of a result that is read first."""
+    (x, a), (y, b), (z, c) = normal(3, 4), normal(4, 5, seed=1), normal(3, 5, seed=2)
+    first = a @ b
+    shared = first + c
+    del first
+    close((shared * 2), (x @ y + z) * 2)  # ends the first product, which is not stored
+    second = (a * 3) @ b
+    both = second * shared
+    del second, shared
+    close(both, (3 * x) @ y * (x @ y + z))

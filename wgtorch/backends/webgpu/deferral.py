@@ -127,6 +127,13 @@ class Deferrals:
     def join(self, program: Program) -> Program | None:
         """Launches what the program waits for with the program as its end; where that cannot be,
         alone, and returns the program that is left."""
+        while program.rivals:
+            for rival in program.rivals:
+                if rival.result is None:
+                    self.launch(rival)
+            program = Program(program.root)
+        if program.joined is None:
+            return program
         queue, value = self.home.queue, None
         if queue.put_off is program.joined:
             queue.put_off = None
@@ -208,7 +215,7 @@ class Deferrals:
             self.home.load(kept[-1])
             return self.apart(operand)
         self.launch(deferred)
-        return operand
+        return self.apart(operand)  # which may stand on another that waits
 
 
 def references(program: Program) -> int:

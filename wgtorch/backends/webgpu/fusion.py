@@ -136,10 +136,11 @@ class Deferred:
 class Program:
     """A straight-line list of scalar steps: everything needed to compute `root`."""
 
-    __slots__ = ("joined", "joins", "key", "load_numbers", "loads", "place", "root", "scalars",
-                 "steps", "stores")  # fmt: skip
+    __slots__ = ("joined", "joins", "key", "load_numbers", "loads", "place", "rivals", "root",
+                 "scalars", "steps", "stores")  # fmt: skip
     joined: Deferred | None  # what stands among the loads, as the number just computed
     joins: int  # how often it is read
+    rivals: tuple[Deferred, ...]  # others that wait: they must be launched before the program is
 
     def __init__(self, root: Promise | Load):
         self.root = root
@@ -147,7 +148,7 @@ class Program:
         self.loads = loads = []
         self.stores = stores = []
         self.place = place = {}  # n: step n;  -1 - n: load n
-        self.joined, self.joins = None, 0
+        self.joined, self.joins, self.rivals = None, 0, ()
         key, scalars = [], []
         for step in steps:
             key.append(step.typed)
@@ -191,10 +192,12 @@ class Program:
     def _met(self, deferred: Deferred, key: list[Any]) -> Deferred | Load:
         if deferred.result is not None:
             return deferred.read_in(self.root.layout)
+        if self.joined is not None and self.joined is not deferred:
+            self.rivals += (deferred,)
         if self.joined is None and deferred.target() is not None:
             self.stores.append(deferred)
             key.append("store")
-        self.joined = deferred
+        self.joined = self.joined or deferred
         self.joins += 1
         return deferred
 
