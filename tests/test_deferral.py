@@ -409,3 +409,17 @@ def test_a_chain_on_two_products_that_wait(ran):
     both = second * shared
     del second, shared
     close(both, (3 * x) @ y * (x @ y + z))
+
+
+def test_gradients_of_a_recurrent_network(webgpu):
+    """Each step's gradient stands on products of several steps."""
+    slopes = []
+    for device in ("cpu", webgpu):
+        torch.manual_seed(0)
+        network = torch.nn.LSTM(4, 5).to(device)
+        x = torch.linspace(-1, 1, 24, device=device).reshape(3, 2, 4)
+        out, (h, c) = network(x)
+        sum((o * o.sin()).sum() for o in (out, h, c)).backward()
+        slopes.append([p.grad.cpu() for p in network.parameters()])
+    for got, want in zip(slopes[1], slopes[0], strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)

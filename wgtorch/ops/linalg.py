@@ -248,9 +248,7 @@ def mv_shape(input, vec):
         raise ShapeError(f"vector + matrix @ vector expected, got 1, {len(input)}, {len(vec)}")
     rows, cols = input
     if cols != vec[0]:
-        raise ShapeError(
-            f"size mismatch, got input ({rows}), mat ({rows}x{cols}), vec ({vec[0]})"
-        )
+        raise ShapeError(f"size mismatch, got input ({rows}), mat ({rows}x{cols}), vec ({vec[0]})")
     return (rows,)
 
 
