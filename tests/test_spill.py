@@ -363,3 +363,13 @@ def test_the_ledger_knows_what_is_on_the_disk(device, tmp_path):
     (loss + other).backward()
     del loss, other
     assert {place: held(place) for place in ("host", "disk")} == before
+
+
+def test_what_is_collected_while_room_is_sought(tmp_path):
+    file = SpillFile(tmp_path, None)
+    first, second = file.take(1000), file.take(1000)
+    with file.lock:
+        file.give(first, 1000)  # as a finalizer does
+    assert file.take(1000) == first
+    file.give(first, 1000), file.give(second, 1000)
+    assert file.live == 0 and file.take(10) == 0

@@ -46,9 +46,20 @@ from wgtorch.sharing import Shelf, shared
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor
 
-CODES = {"BOOL": bool_, "U8": uint8, "I8": int8, "I16": int16, "I32": int32, "I64": int64,
-         "F16": float16, "BF16": bfloat16, "F32": float32, "F64": float64, "C64": complex64,
-         "C128": complex128}  # fmt: skip  (others know no C128)
+CODES = {
+    "BOOL": bool_,
+    "U8": uint8,
+    "I8": int8,
+    "I16": int16,
+    "I32": int32,
+    "I64": int64,
+    "F16": float16,
+    "BF16": bfloat16,
+    "F32": float32,
+    "F64": float64,
+    "C64": complex64,
+    "C128": complex128,
+}  # fmt: skip  (others know no C128)
 CODE_OF = {dtype: code for code, dtype in CODES.items()}
 LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 

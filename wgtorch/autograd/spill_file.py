@@ -15,6 +15,7 @@ import tempfile
 import threading
 import weakref
 from bisect import insort
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +43,13 @@ class SpillFile:
         self.free: list[tuple[int, int]] = []  # (offset, bytes), in order, never side by side
         self.end = self.live = 0
         self.lock = threading.Lock()
+        self.returned: deque[tuple[int, int]] = deque()  # given back, and not free yet
 
     def take(self, nbytes: int) -> int:
         """Where so many bytes may be written; OSError (ENOSPC) if there is no room for them."""
         size = padded(nbytes)
         with self.lock:
+            self._settle()
             fits = next((i for i, (_, free) in enumerate(self.free) if free >= size), None)
             if fits is None:
                 self._check(size)
@@ -61,16 +64,25 @@ class SpillFile:
         return offset
 
     def give(self, offset: int, nbytes: int) -> None:
-        size = padded(nbytes)
-        with self.lock:
+        """A finalizer calls this wherever garbage is collected, in the midst of `take` too."""
+        self.returned.append((offset, padded(nbytes)))
+        if self.lock.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self.lock.release()
+
+    def _settle(self) -> None:
+        while self.returned:
+            offset, size = self.returned.popleft()
             self.live -= size
             OnDisk.current -= size
             insort(self.free, (offset, size))
             self.free = joined(self.free)
-            if not self.live:  # not each time the end is free: to cut a file takes milliseconds
-                self.free.clear()
-                self.end = 0
-                self.file.truncate(0)
+        if not self.live and self.end:  # to cut a file takes milliseconds
+            self.free.clear()
+            self.end = 0
+            self.file.truncate(0)
 
     def write(self, offset: int, data: np.ndarray) -> None:
         view = data.data.cast("B")
