@@ -80,3 +80,27 @@ def test_a_remembered_call_still_refuses_what_is_wrong():
         x.mm(numbered(2, 3))
     with pytest.raises(TypeError):
         x.permute()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, one: x.transpose(0, one),
+        lambda x, one: x.select(0, one),
+        lambda x, one: x.unsqueeze(one),
+        lambda x, one: x.sum(one),
+        lambda x, one: x.cumsum(one),
+    ],
+)
+def test_numbers_that_are_equal_are_not_the_same_argument(call):
+    x = numbered(3, 4)
+    call(x, 1)
+    with pytest.raises(TypeError, match="must be (an )?int, not float"):
+        call(x, 1.0)
+
+
+def test_zeros_of_either_sign_are_told_apart():
+    x = numbered(2)
+    for value in (0.0, -0.0, 0.0):
+        padded = torch.nn.functional.pad(x, (1, 1), value=value)
+        assert np.signbit(padded.numpy()[0]) == np.signbit(value)

@@ -12,7 +12,7 @@ from math import prod
 
 from wgtorch.errors import BroadcastError, DimOutOfRangeError
 
-remembered = lru_cache(maxsize=1 << 16)
+remembered = lru_cache(maxsize=1 << 16, typed=True)  # 1.0 is not 1 here
 
 # Forms: what a kernel's text must know of a layout. The numbers in it are data (`Layout.numbers`).
 PLAIN = 0  # element i is at i

@@ -116,8 +116,10 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
             more, inner, wanted = facts_of(a)
             key += (tuple, len(a), *more)
             device, wants = inner or device, wants or wanted
+        elif type(a) is float:
+            key.append(repr(a))  # -0.0 is not 0.0, which is not 0
         else:
-            key.append(a)
+            key += (type(a), a)
     return key, device, wants
 
 

@@ -287,13 +287,14 @@ def view(op: ViewOp, tensor: type[Tensor]):
         x = input
         if not isinstance(x, View):
             unfit(op, x)
+        key = (x.layout, args, *map(type, args), *given.items())  # 1.0 is not 1 here
         try:
-            layout, attrs = known[x.layout, args, *given.items()]
+            layout, attrs = known[key]
         except (KeyError, TypeError):  # sizes in a list are not hashable
             args, given = listed(args), {name: listed(value) for name, value in given.items()}
             attrs = bind((x, *args), given)[1]
             layout = layout_of(x.layout, **attrs)
-            known.keep((x.layout, args, *given.items()), (layout, attrs))
+            known.keep((x.layout, args, *map(type, args), *given.items()), (layout, attrs))
         if layout is None:
             x = DOORS["copy"](x)
             layout = layout_of(x.layout, **attrs)

@@ -31,9 +31,8 @@ def reduction(op: Reduction, tensor: type[Tensor]):
         if not isinstance(input, View):
             unfit(op, input)
         value = input.storage.value
-        key = (input.layout, value.dtype, args, *given.items())
-        if op.arrange:
-            key += tuple([type(a) for a in args])  # var(True) is not var(1)
+        # var(True) is not var(1), and sum(1.0) is not sum(1)
+        key = (input.layout, value.dtype, args, *map(type, args), *given.items())
         try:
             fold, cast, last = known[key]
         except KeyError:

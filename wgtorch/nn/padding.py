@@ -27,7 +27,7 @@ def pad(
             f"got padding length {len(pad)} and input of dimension {input.ndim}"
         )
     if mode == "constant":
-        return input.constant_pad_nd(tuple(pad), value or 0)
+        return input.constant_pad_nd(tuple(pad), 0 if value is None else value)
     if mode not in MARGINS:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
