@@ -8,7 +8,9 @@ import pytest
 import wgtorch as torch
 from wgtorch import errors, registry
 from wgtorch.backend import backend
+from wgtorch.op import REGISTRY, Composite
 from wgtorch.registry import DispatchConfig, UnaryOpConfig, WebGPUKernelConfig
+from wgtorch.registry.questions import way_on_a_gpu
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -299,6 +301,17 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         np.testing.assert_array_equal(mirrored(on("cpu"), 4).numpy(), X[:, ::-1])
 
 
+@pytest.mark.parametrize("made", [lambda x: x.sum(), lambda x: x[:1], lambda x: None])
+def test_the_function_of_a_shader_has_to_return_what_the_shader_does(made):
+    @registry.shader("fn value_at(i: u32) -> result_type { return input_nth(i); }")
+    def strange(input):
+        "Another shape than the result's"
+        return made(input)
+
+    with strange, pytest.raises(errors.KernelSignatureMismatchError, match=r"strange: .* is due"):
+        strange(on("cpu"))
+
+
 # Functions and methods
 
 
@@ -333,6 +346,13 @@ def test_functions_and_methods():
 
 
 # Questions
+
+
+def test_only_decompositions_go_through_the_cpu():
+    """Else an op that lost its kernel would still pass its tests, by the way of the cpu."""
+    lacking = [op for op in REGISTRY.values() if way_on_a_gpu(op) == "through the cpu"]
+    rooms = {op.reference.__module__ for op in lacking if not isinstance(op, Composite)}
+    assert rooms == {f"wgtorch.ops.{room}" for room in ("factorization", "solving", "spectra")}
 
 
 def test_questions():

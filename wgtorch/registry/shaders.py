@@ -5,14 +5,17 @@ They are compiled with all of WebGPU's runtime checks, which the library's own g
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from wgtorch.backends.webgpu import library
 from wgtorch.dtype import DType
-from wgtorch.errors import InvalidConfigError
+from wgtorch.errors import InvalidConfigError, KernelSignatureMismatchError
 from wgtorch.layout import Layout, broadcast
 from wgtorch.op import REGISTRY, Facts, Map, Op, Pass, Structured, declare
 from wgtorch.registry.configs import DispatchConfig, WebGPUKernelConfig
@@ -169,8 +172,9 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
         kind, facts = kernel_facts(name, inputs, config, shape is None, outputs)
         if dtype is not None:
             facts["dtype"] = dtype
-        op = declare(kind, shape=shape or common_shape, vjp=backward or {}, outputs=outputs,
-                     torch="-", **facts)(reference)  # fmt: skip
+        shaped = shape or common_shape
+        op = declare(kind, shape=shaped, vjp=backward or {}, outputs=outputs, torch="-",
+                     **facts)(held_to(shaped, reference, inputs, outputs))  # fmt: skip
         try:
             return FunctionHandle(name, lambda: close_op(op), open_op(op))
         except Exception:
@@ -178,6 +182,32 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
             raise
 
     return opened
+
+
+def held_to(shape: Callable, reference: Callable, inputs: tuple[str, ...],
+            outputs: tuple[str, ...]) -> Callable:  # fmt: skip
+    """The function of numpy, refused where it does not return what `shape` says."""
+    signature = inspect.signature(reference)
+
+    @functools.wraps(reference)
+    def answer(*args: Any, **given: Any) -> Any:
+        results = reference(*args, **given)
+        bound = signature.bind(*args, **given)
+        bound.apply_defaults()
+        attrs = bound.arguments
+        tensors = [attrs.pop(name) for name in inputs]
+        wanted = shape(*[None if t is None else np.shape(t) for t in tensors], **attrs)
+        pairs = zip(results, wanted, strict=True) if outputs else ((results, wanted),)
+        for result, size in pairs:
+            if np.shape(result) != tuple(size) or not isinstance(result, np.ndarray | np.generic):
+                found = list(np.shape(result)) if isinstance(result, np.ndarray) else result
+                raise KernelSignatureMismatchError(
+                    f"{reference.__name__}: the function returned {found}, but an array of shape"
+                    f" {list(size)} is due"
+                )
+        return results
+
+    return answer
 
 
 def tensors_of(reference: Callable) -> tuple[str, ...]:
