@@ -92,6 +92,56 @@ CASES = {  # name: (call, exception, part of its text)
     "inner sizes": (lambda m: m.floats(2, 3) @ m.floats(2, 3), RuntimeError, "(2x3 and 2x3)"),
     "two unknown sizes": (lambda m: m.floats(2, 3).view(-1, -1), RuntimeError, "inferred"),
     "view that copies": (lambda m: m.floats(2, 3).t().view(6), RuntimeError, "reshape"),
+    "windows without width": (
+        lambda m: F.unfold(m.floats(1, 1, 4, 4), 0),
+        RuntimeError,
+        "kernel size should be greater than zero",
+    ),
+    "windows that stand": (
+        lambda m: F.unfold(m.floats(1, 1, 4, 4), 2, stride=0),
+        RuntimeError,
+        "stride should be greater than zero",
+    ),
+    "windows at one place": (
+        lambda m: F.unfold(m.floats(1, 1, 4, 4), 2, dilation=0),
+        RuntimeError,
+        "dilation should be greater than zero",
+    ),
+    "a resized matrix": (
+        lambda m: F.interpolate(m.floats(4, 4), scale_factor=2),
+        NotImplementedError,
+        "Only 3D, 4D and 5D input Tensors supported (got 2D)",
+    ),
+    "lanczos of points": (
+        lambda m: F.interpolate(m.floats(1, 1, 4, 4), 2, mode="lanczos"),
+        ValueError,
+        "requires antialias=True",
+    ),
+    "bags that fall": (
+        lambda m: F.embedding_bag(m.ints(3), m.floats(4, 2), m.of([0, 2, 1])).tolist(),
+        RuntimeError,
+        "offsets must not decrease",
+    ),
+    "bags past the end": (
+        lambda m: F.embedding_bag(m.ints(3), m.floats(4, 2), m.of([0, 7])).tolist(),
+        RuntimeError,
+        "can not be greater than input's length 3",
+    ),
+    "bags from the middle": (
+        lambda m: F.embedding_bag(m.ints(3), m.floats(4, 2), m.of([1, 2])).tolist(),
+        RuntimeError,
+        "offsets[0] has to be 0",
+    ),
+    "no such row to leave out": (
+        lambda m: F.embedding_bag(m.ints(2, 3), m.floats(4, 2), padding_idx=9),
+        RuntimeError,
+        "padding_idx must be within the number of embeddings, -4 through 3, but got 9",
+    ),
+    "a tangent too short": (
+        lambda m: torch.func.jvp(torch.sin, (m.floats(3),), (m.floats(2),)),
+        RuntimeError,
+        "Tensor is of size [3] while the given forward gradient is of size [2]",
+    ),
     "negative windows": (lambda m: m.floats(5).unfold(0, -1, 1), RuntimeError, "size is -1"),
     "beyond the storage": (
         lambda m: m.floats(5).as_strided((4,), (2,)), RuntimeError, "out of bounds",

@@ -70,3 +70,12 @@ def test_no_batch_and_empty_batch(device):
         torch.adaptive_avg_pool2d(torch.ones(3, 5, 7, device=device), 1).flatten().tolist()
         == [1] * 3
     )
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("padding_mode", ["border", "reflection"])
+def test_a_grid_of_nan_points_to_the_first_element(device, mode, padding_mode):
+    x = torch.arange(1.0, 5, device=device).reshape(1, 1, 2, 2)
+    grid = torch.full((1, 1, 1, 2), float("nan"), device=device)
+    sample = torch.nn.functional.grid_sample
+    assert sample(x, grid, mode, padding_mode, align_corners=False).tolist() == [[[[1.0]]]]

@@ -28,6 +28,7 @@ L.norm(t, 1, dim=(0, 2), keepdim=True) ; L.norm(t, dim=1) ; L.vector_norm(i) ; L
 L.vector_norm(t, -float('inf'), dim=(0, 1)) ; L.matrix_norm(t, -2) ; L.cross(x, x + 1)
 L.cross(v[:2], v[:2]) ; L.vecdot(x, x + 1) ; L.lstsq(x.t(), v).solution ; L.lstsq(x, v)
 L.lstsq(x.t(), x.t(), driver='gelsd') ; L.solve_triangular(s, v, upper=True)
+L.solve_triangular(s * 0, v, upper=False)
 L.solve_triangular(s, x, upper=True, left=False, unitriangular=True) ; L.cond(s, 1) ; L.cond(z, 1)
 L.multi_dot([v, s, v]) ; L.multi_dot([x]) ; L.multi_dot([x, x]) ; L.multi_dot([x, s, x.t()])
 L.vander(v, N=2) ; L.vander(x) ; torch.vander(v) ; torch.vander(v, increasing=True)

@@ -86,13 +86,17 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
                 f"Expected {'primal' if name == 'tensor' else name} to be floating point or"
                 f" complex, but got: {given.dtype}"
             )
+    check_sizes(tensor, tangent)
+    return _open[-1].paired(tensor, tangent)
+
+
+def check_sizes(tensor: Any, tangent: Any) -> None:
     if tensor.layout.shape != tangent.layout.shape:
         raise RuntimeError(
             f"Trying to set a forward gradient that has a different size than that of the original"
             f" Tensor, this is not supported. Tensor is of size {list(tensor.layout.shape)} while"
             f" the given forward gradient is of size {list(tangent.layout.shape)}."
         )
-    return _open[-1].paired(tensor, tangent)
 
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ("primal", "tangent"))

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from wgtorch.autograd.forward_ad import DualLevel
+from wgtorch.autograd.forward_ad import DualLevel, check_sizes
 from wgtorch.autograd.jacobians import units
 from wgtorch.autograd.transforms import trees
 from wgtorch.autograd.transforms.level import levels
@@ -49,6 +49,8 @@ def jvp(
         )
     check_tensors("primals", points)
     check_tensors("tangents", along)
+    for point, tangent in zip(points, along, strict=True):
+        check_sizes(point, tangent)
     current = DualLevel()
     levels.enter(current)
     try:

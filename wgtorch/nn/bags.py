@@ -6,6 +6,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.ops.requirements import require
 
 
 def embedding_bag(
@@ -43,6 +44,11 @@ def embedding_bag(
     bag, count = bags_of(input, offsets, include_last_offset)
     flat = input.reshape(-1)
     rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            "padding_idx must be within the number of embeddings, "
+            f"{-rows} through {rows - 1}, but got {padding_idx}"
+        )
     padding = -1 if padding_idx is None else padding_idx % rows
     values = wgtorch.embedding(weight, flat, padding, scale_grad_by_freq, sparse)
     counts = flat != padding if padding >= 0 else wgtorch.ones_like(flat, dtype=wgtorch.bool)
@@ -78,6 +84,16 @@ def bags_of(input: Tensor, offsets: Tensor | None, last: bool) -> tuple[Tensor, 
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    if last and not offsets.shape[0]:
+        raise ValueError("include_last_offset: number of offsets should be at least 1")
+    require(
+        offsets[:1] == 0,
+        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from"
+        " position 0",
+    )
+    length = input.shape[0]
+    require(offsets[-1:] <= length, f"offsets[-1] can not be greater than input's length {length}")
+    require(offsets[1:] >= offsets[:-1], "embedding_bag: offsets must not decrease")
     starts = offsets[:-1] if last else offsets
     places = wgtorch.arange(input.shape[0], device=input.device, dtype=starts.dtype)
     return wgtorch.searchsorted(starts, places, right=True) - 1, starts.shape[0]

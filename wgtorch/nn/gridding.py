@@ -111,7 +111,10 @@ def check_grid(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> Non
 
 
 def inside(x: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
-    """Coordinates outside brought in, unless zeros lie there."""
+    """Coordinates outside brought in, unless zeros lie there; NaN is 0, as in PyTorch."""
+    if padding_mode == "zeros":
+        return x
+    x = x.masked_fill(x.isnan(), 0)
     if padding_mode == "reflection":
         low, span = (0.0, float(size - 1)) if corners else (-0.5, float(size))
         if span == 0:
@@ -120,7 +123,7 @@ def inside(x: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
         turns = (away / span).detach().floor()
         rest = away - turns * span
         x = wgtorch.where(turns % 2 == 0, rest + low, span - rest + low)
-    return x if padding_mode == "zeros" else x.clamp(0, size - 1)
+    return x.clamp(0, size - 1)
 
 
 def picked(input: Tensor, places: list[Tensor], padding_mode: str) -> Tensor:

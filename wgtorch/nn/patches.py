@@ -67,6 +67,11 @@ def two(value: Any) -> tuple[int, int]:
 
 def windows(sizes, kernel, dilation, padding, stride) -> list[int]:
     """How many windows there are along each dimension."""
+    for name, values in (("kernel size", kernel), ("dilation", dilation), ("stride", stride)):
+        if min(values) < 1:
+            raise RuntimeError(f"{name} should be greater than zero, but got {values}")
+    if min(padding) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got {padding}")
     found = []
     for n, k, d, p, s in zip(sizes, kernel, dilation, padding, stride, strict=True):
         count = (n + 2 * p - d * (k - 1) - 1) // s + 1

@@ -12,6 +12,10 @@ from wgtorch import Tensor
 from wgtorch.nn.volumes import adaptive_avg_pool3d
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+SMOOTH = {"bilinear": 1, "bicubic": 2, "lanczos": 3}  # how far a filter reaches
+MODES = (
+    "nearest", "linear", "bilinear", "bicubic", "trilinear", "lanczos", "area", "nearest-exact",
+)  # fmt: skip
 CUBIC = -0.75  # the slope that PyTorch's bicubic has at the ends
 
 
@@ -52,25 +56,29 @@ def interpolate(
     """Resizes the spatial dimensions of (N, C, ...): to `size`, or by `scale_factor`.
 
     Modes: "nearest", "nearest-exact", "area"; "linear" (3-D input), "bilinear" and "bicubic" (4-D),
-    "trilinear" (5-D).
+    "trilinear" (5-D); "lanczos" (4-D, with `antialias`).
     """
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear |"
-                " bilinear | bicubic | trilinear"
-            )
-    elif mode not in (*LINEAR, "bicubic"):
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear |"
+            " bilinear | bicubic | trilinear"
+        )
+    if input.ndim not in (3, 4, 5) or mode not in MODES:
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the"
-            " modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got"
-            f" {mode})"
+            f" modes: {' | '.join(MODES)} (got {mode})"
+        )
+    if mode == "lanczos" and (align_corners or not antialias):
+        raise ValueError(
+            "Lanczos mode does not support align_corners=True"
+            if align_corners
+            else "Lanczos mode requires antialias=True"
         )
     sizes, factors = asked_size(input, size, scale_factor)
-    if antialias and mode not in ("bilinear", "bicubic"):
+    if antialias and (mode not in SMOOTH or input.ndim != 4):
         raise ValueError(
-            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D"
-            " tensor as input"
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a"
+            " 4-D tensor as input"
         )
     if any(n < 1 for n in (*sizes, *input.shape[2:])):
         raise RuntimeError(
@@ -81,7 +89,7 @@ def interpolate(
     if mode == "area":
         pools = (wgtorch.adaptive_avg_pool1d, wgtorch.adaptive_avg_pool2d, adaptive_avg_pool3d)
         return pools[input.ndim - 3](input, sizes)
-    need = LINEAR.get(mode, 2 if mode == "bicubic" else None)
+    need = LINEAR.get(mode) or (2 if mode in SMOOTH else None)
     if need is not None and input.ndim != need + 2:
         raise NotImplementedError(
             f"Got {input.ndim}D input, but {mode} mode needs {need + 2}D input"
@@ -167,13 +175,13 @@ def smoothing(input, size: int, out: int, factor: float | None, mode: str, corne
     step = (size - 1) / (out - 1) if corners and out > 1 else size / out
     step = 1 / factor if factor is not None and not corners else step
     width = max(step, 1.0)
-    reach = width * (2 if mode == "bicubic" else 1)
+    reach = width * SMOOTH[mode]
     matrix = np.zeros((size, out))
     for k in range(out):
         centre = step * (k + 0.5)
         start, end = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), size)
         x = np.abs((np.arange(start, end) - centre + 0.5) / width)
-        weights = np.maximum(0, 1 - x) if mode == "bilinear" else keys(x)
+        weights = FILTERS[mode](x)
         matrix[start:end, k] = weights / weights.sum()
     return wgtorch.tensor(matrix, dtype=input.dtype, device=input.device)
 
@@ -182,6 +190,13 @@ def keys(x: np.ndarray, slope: float = -0.5) -> np.ndarray:
     near = ((slope + 2) * x - (slope + 3)) * x * x + 1
     far = (((x - 5) * x + 8) * x - 4) * slope
     return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+FILTERS = {
+    "bilinear": lambda x: np.maximum(0, 1 - x),
+    "bicubic": keys,
+    "lanczos": lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0),
+}
 
 
 def upsample(

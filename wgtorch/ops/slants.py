@@ -47,7 +47,9 @@ def unfold_layout(layout: Layout, dimension: int, size: int, step: int) -> Layou
         raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    return (layout if rank else layout.unsqueeze(0)).windows(axis, size, step)
+    if not rank:
+        return Layout.of((size,), (1,), layout.offset)
+    return layout.windows(axis, size, step)
 
 
 @declare(

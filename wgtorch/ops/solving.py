@@ -23,7 +23,7 @@ from wgtorch.ops.matrices import (
 )
 from wgtorch.ops.samples import normal
 
-lapack = Lazy("scipy.linalg")
+lapack = blas = Lazy("scipy.linalg")
 
 
 def zero_pivots(input: np.ndarray) -> np.ndarray:
@@ -262,24 +262,18 @@ def triangle_of(x: Any, upper: bool, unit: bool) -> Any:
 )
 def _solve_triangular(A, B, upper: bool, left: bool, unitriangular: bool):
     "X with A X = B, or X A = B, for triangular A."
-    a = np.triu(A) if upper else np.tril(A)
-    if unitriangular:
-        a = a - a * np.eye(a.shape[-1], dtype=a.dtype) + np.eye(a.shape[-1], dtype=a.dtype)
-    b = B if left else B.swapaxes(-1, -2)
-    a = a if left else a.swapaxes(-1, -2)
-    shape = broadcast(a.shape[:-2], b.shape[:-2])
-    a = np.broadcast_to(a, (*shape, *a.shape[-2:]))
-    b = np.broadcast_to(b, (*shape, *b.shape[-2:]))
-    lower = upper is not left
+    shape = broadcast(A.shape[:-2], B.shape[:-2])
+    a = np.broadcast_to(A, (*shape, *A.shape[-2:]))
+    b = np.broadcast_to(B, (*shape, *B.shape[-2:]))
     if not b.size:
-        return np.zeros(b.shape if left else (*b.shape[:-2], b.shape[-1], b.shape[-2]), b.dtype)
+        return np.zeros(b.shape, b.dtype)
 
     def one(m: np.ndarray, n: np.ndarray) -> tuple[np.ndarray]:
-        found, _ = lapack.get_lapack_funcs("trtrs", (m, n))(m, n, lower=lower)
+        solve = blas.get_blas_funcs("trsm", (m, n))
+        found = solve(1, m, n, side=not left, lower=not upper, diag=unitriangular)
         return (found.astype(n.dtype),)
 
-    out = each_matrix(one, a, b)[0]
-    return out if left else out.swapaxes(-1, -2)
+    return each_matrix(one, a, b)[0]
 
 
 def of_triangle(grad, A, result, upper, left, unitriangular):

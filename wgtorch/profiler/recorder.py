@@ -134,6 +134,8 @@ class record_function:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if not self.events:
+            raise AssertionError("Expected record to be set")
         entered = self.events.pop()
         if entered is not None:
             recorder, event = entered
