@@ -58,28 +58,8 @@ def interpolate(
     Modes: "nearest", "nearest-exact", "area"; "linear" (3-D input), "bilinear" and "bicubic" (4-D),
     "trilinear" (5-D); "lanczos" (4-D, with `antialias`).
     """
-    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
-        raise ValueError(
-            "align_corners option can only be set with the interpolating modes: linear |"
-            " bilinear | bicubic | trilinear"
-        )
-    if input.ndim not in (3, 4, 5) or mode not in MODES:
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the"
-            f" modes: {' | '.join(MODES)} (got {mode})"
-        )
-    if mode == "lanczos" and (align_corners or not antialias):
-        raise ValueError(
-            "Lanczos mode does not support align_corners=True"
-            if align_corners
-            else "Lanczos mode requires antialias=True"
-        )
+    check_mode(input, mode, align_corners, antialias)
     sizes, factors = asked_size(input, size, scale_factor)
-    if antialias and (mode not in SMOOTH or input.ndim != 4):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a"
-            " 4-D tensor as input"
-        )
     if any(n < 1 for n in (*sizes, *input.shape[2:])):
         raise RuntimeError(
             "Input and output sizes should be greater than 0, but got input"
@@ -89,16 +69,40 @@ def interpolate(
     if mode == "area":
         pools = (wgtorch.adaptive_avg_pool1d, wgtorch.adaptive_avg_pool2d, adaptive_avg_pool3d)
         return pools[input.ndim - 3](input, sizes)
-    need = LINEAR.get(mode) or (2 if mode in SMOOTH else None)
-    if need is not None and input.ndim != need + 2:
-        raise NotImplementedError(
-            f"Got {input.ndim}D input, but {mode} mode needs {need + 2}D input"
-        )
     if recompute_scale_factor:
         factors = [None] * len(factors)
     for d, (out, factor) in enumerate(zip(sizes, factors, strict=True), 2):
         input = resized(input, d, out, factor, mode, bool(align_corners), antialias)
     return input
+
+
+def check_mode(input: Tensor, mode: str, corners: bool | None, smooth: bool) -> None:
+    if mode in ("nearest", "area", "nearest-exact") and corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear |"
+            " bilinear | bicubic | trilinear"
+        )
+    if input.ndim not in (3, 4, 5) or mode not in MODES:
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the"
+            f" modes: {' | '.join(MODES)} (got {mode})"
+        )
+    if mode == "lanczos" and (corners or not smooth):
+        raise ValueError(
+            "Lanczos mode does not support align_corners=True"
+            if corners
+            else "Lanczos mode requires antialias=True"
+        )
+    if smooth and (mode not in SMOOTH or input.ndim != 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a"
+            " 4-D tensor as input"
+        )
+    need = LINEAR.get(mode) or (2 if mode in SMOOTH else None)
+    if need is not None and input.ndim != need + 2:
+        raise NotImplementedError(
+            f"Got {input.ndim}D input, but {mode} mode needs {need + 2}D input"
+        )
 
 
 def resized(
