@@ -65,7 +65,9 @@ from wgtorch.nn.loss import (
     PairwiseDistance,
     SmoothL1Loss,
 )
-from wgtorch.nn.margin import (
+from wgtorch.nn.module import Module
+from wgtorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
+from wgtorch.nn.pads import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,
@@ -82,8 +84,17 @@ from wgtorch.nn.margin import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from wgtorch.nn.module import Module
-from wgtorch.nn.more_pooling import (
+from wgtorch.nn.parameter import Buffer, Parameter
+from wgtorch.nn.parameter_container import ParameterDict, ParameterList
+from wgtorch.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
+from wgtorch.nn.pools import (
     AdaptiveAvgPool3d,
     AdaptiveMaxPool1d,
     AdaptiveMaxPool2d,
@@ -96,17 +107,6 @@ from wgtorch.nn.more_pooling import (
     MaxUnpool1d,
     MaxUnpool2d,
     MaxUnpool3d,
-)
-from wgtorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
-from wgtorch.nn.parameter import Buffer, Parameter
-from wgtorch.nn.parameter_container import ParameterDict, ParameterList
-from wgtorch.nn.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    MaxPool1d,
-    MaxPool2d,
 )
 from wgtorch.nn.ranking_loss import (
     CosineEmbeddingLoss,

@@ -55,7 +55,7 @@ from wgtorch.nn.criterion import (
     nll_loss,
     smooth_l1_loss,
 )  # fmt: skip
-from wgtorch.nn.dropouts import (
+from wgtorch.nn.dropping import (
     alpha_dropout,
     dropout,
     dropout1d,
@@ -64,20 +64,6 @@ from wgtorch.nn.dropouts import (
     feature_alpha_dropout,
 )
 from wgtorch.nn.gridding import affine_grid, grid_sample
-from wgtorch.nn.margins import (
-    cosine_embedding_loss,
-    ctc_loss,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    poisson_nll_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
 from wgtorch.nn.padding import pad
 from wgtorch.nn.patches import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from wgtorch.nn.pooled import (
@@ -90,6 +76,20 @@ from wgtorch.nn.pooled import (
     lp_pool2d,
     lp_pool3d,
     pdist,
+)
+from wgtorch.nn.ranking import (
+    cosine_embedding_loss,
+    ctc_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from wgtorch.nn.resizing import interpolate, upsample
 from wgtorch.nn.scores import scaled_dot_product_attention
