@@ -47,6 +47,8 @@ def written(
         name, _, kind = field.partition(":")
         writer.fields[name] = kind or "u32"
     body = library.shader(step.shader)
+    if step.store and "ENDING" in body:
+        writer.declare(f"const ENDING = {len(end.steps) if end else 0}u;")
     for declaration in (*step.front, *(step.store if end is None else ())):
         is_file = declaration.endswith(".wgsl")
         writer.declare(library.shader(declaration) if is_file else declaration)
@@ -58,14 +60,8 @@ def written(
             declare_map(writer, bound[-1][1])
             if "result_type" in body:  # shaders of users say it so
                 writer.declare("alias result_type = T;")
-        for name, dtype in bound[reads:] if not is_map else ():
-            if step.merge:
-                declare = declare_merger if f"merge_{name}(" in body else declare_joiner
-                declare(writer, name, dtype, step.merge)
-            elif f"put_{name}(" in body:
-                declare_quad_writer(writer, name, dtype)
-            else:
-                declare_writer(writer, name, dtype)
+        else:
+            declare_results(writer, step, bound[reads:], body)
     elif end is None:
         writer.slots = len(bound)
     else:
@@ -80,6 +76,17 @@ def written(
     if is_map:
         body += "\n" + library.shader("elementwise.wgsl")
     return writer.text(body)
+
+
+def declare_results(writer: Writer, step: Pass, bound: list[Bound], body: str) -> None:
+    for name, dtype in bound:
+        if step.merge:
+            declare = declare_merger if f"merge_{name}(" in body else declare_joiner
+            declare(writer, name, dtype, step.merge)
+        elif f"put_{name}(" in body:
+            declare_quad_writer(writer, name, dtype)
+        else:
+            declare_writer(writer, name, dtype)
 
 
 def declare_place(writer: Writer, name: str, layout: Layout) -> None:

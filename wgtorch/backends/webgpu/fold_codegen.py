@@ -42,6 +42,7 @@ HEAD = (
     "rows",
     "splits",
 )  # the numbers that every fold reads first
+LONG = 32  # ops in a row: what is longer gains nothing, and takes long to compile
 STATES = "abcdefgh"  # of neighbouring rows
 
 
@@ -55,7 +56,7 @@ def fold(
     declare_walk(writer, walk)
     declare_state(writer, fold.op, fold.compute)
     declare_take(writer, fold, program, walk)
-    declare_many(writer, file, walk.wide)
+    declare_many(writer, file, len(program.steps), walk.wide)
     declare_rest(writer, fold, walk.many if walk.quads == "across" else 1, last)
     return writer.text(library.shader(file))
 
@@ -71,7 +72,7 @@ def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect
     parts = writer.bind("A", "read", "parts")
     part = f"{parts}[col * launch.rows + at.first]"
     writer.declare(f"fn take(at: Base, col: u32) -> S {{ return {part}; }}")
-    declare_many(writer, file)
+    declare_many(writer, file, 0)
     declare_rest(writer, fold, 1, True)
     return writer.text(library.shader(file))
 
@@ -178,11 +179,13 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
     writer.declare(function("take(at: Base, col: u32) -> S", body))
 
 
-def declare_many(writer: Writer, file: str, wide: bool = False) -> None:
+def declare_many(writer: Writer, file: str, ops: int, wide: bool = False) -> None:
     """How many steps a thread takes at once, and taking them, where the shader asks for it."""
     if "take_many" not in library.shader(file):
         return
     many = (4 if wide else 8) if writer.dialect.unrolls else 1
+    while many > 1 and many * ops > LONG:
+        many //= 2
     steps = [f"take(at, col + {k}u * STEP)" for k in range(many)]
     writer.declare(f"const MANY = {many}u;")
     answer = f"return {paired('join', steps)};"
