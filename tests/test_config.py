@@ -39,4 +39,4 @@ def test_trace_speaks_only_from_its_level_on(monkeypatch, capsys):
     config.trace(3, "room", unheard)
     config.trace(2, "room", lambda: "said")
     captured = capsys.readouterr()
-    assert captured.err == "[room] said\n" and captured.out == ""
+    assert captured.err.endswith(" s [room] said\n") and captured.out == ""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from time import perf_counter
+
+START = perf_counter()
 
 
 def knob(name: str, default: int = 0, most: int | None = None, least: int = 0) -> int:
@@ -27,7 +30,7 @@ def word(name: str, default: str, *allowed: str) -> str:
     return text
 
 
-DEBUG = knob("DEBUG", 0, 5)  # 1 devices, 2 dispatches with time, 3 fusion, 4 WGSL, 5 every op
+DEBUG = knob("DEBUG", 0, 5)  # 1 devices, 2 dispatches, 3 fusion, 4 WGSL, 5 every op
 EAGER = knob("EAGER", 0, 1)  # 1 = fulfil every promise at once (no fusion)
 CHECK = knob("CHECK", 0, 1)  # 1 = compare ops with references; errors of a kernel raise at once
 NAN = knob("NAN", 0, 1)  # 1 = stop at the first op that makes a NaN
@@ -39,7 +42,15 @@ MAX_HELD = knob("MAX_HELD", 25, 100)  # percent of live GPU memory that promises
 warn_always = False  # repeat warnings that are else given once; see settings.py
 
 
+def outside() -> int:
+    """The `stacklevel` of a warning that names the first line which is not the library's."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "wgtorch":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def trace(level: int, room: str, message: Callable[[], str]) -> None:
     """Say something at WGTORCH_DEBUG >= level; `message` is called only when somebody listens."""
     if level <= DEBUG:
-        print(f"[{room}] {message()}", file=sys.stderr)
+        print(f"{perf_counter() - START:9.4f} s [{room}] {message()}", file=sys.stderr)

@@ -12,6 +12,7 @@ from typing import Any
 
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.level import raw
+from wgtorch.config import outside
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Op
 from wgtorch.storage import View
@@ -80,7 +81,7 @@ def one_by_one(batch: Batch) -> Any:
             f" {op.name}. Please file us an issue on GitHub so that we can prioritize its"
             " implementation.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
     wholes = batch.wholes()
     rows = []

@@ -47,7 +47,7 @@ def written(
         name, _, kind = field.partition(":")
         writer.fields[name] = kind or "u32"
     body = library.shader(step.shader)
-    if step.store and "ENDING" in body:
+    if "ENDING" in body and step.shader not in library.OWN:
         writer.declare(f"const ENDING = {len(end.steps) if end else 0}u;")
     for declaration in (*step.front, *(step.store if end is None else ())):
         is_file = declaration.endswith(".wgsl")

@@ -72,7 +72,7 @@ def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect
     parts = writer.bind("A", "read", "parts")
     part = f"{parts}[col * launch.rows + at.first]"
     writer.declare(f"fn take(at: Base, col: u32) -> S {{ return {part}; }}")
-    declare_many(writer, file, 0)
+    declare_many(writer, file)
     declare_rest(writer, fold, 1, True)
     return writer.text(library.shader(file))
 
@@ -179,7 +179,7 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
     writer.declare(function("take(at: Base, col: u32) -> S", body))
 
 
-def declare_many(writer: Writer, file: str, ops: int, wide: bool = False) -> None:
+def declare_many(writer: Writer, file: str, ops: int = 0, wide: bool = False) -> None:
     """How many steps a thread takes at once, and taking them, where the shader asks for it."""
     if "take_many" not in library.shader(file):
         return

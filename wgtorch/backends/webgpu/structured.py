@@ -19,7 +19,7 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.rows import Rows
 from wgtorch.backends.webgpu.scanning import Scans
 from wgtorch.backends.webgpu.steps import Step, dispatched
-from wgtorch.config import FALLBACK
+from wgtorch.config import FALLBACK, outside
 from wgtorch.dtype import bool_
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Scan, Structured
@@ -183,14 +183,14 @@ class Launcher:
         home, op = self.home, call.op
         if FALLBACK == "error":
             raise NotImplementedError(
-                f"{op.name} has no kernel on {home.device} and WGTORCH_FALLBACK=error forbids the"
-                f" cpu; call it on x.cpu()"
+                f"{op.name.strip('_')} has no kernel on {home.device} and WGTORCH_FALLBACK=error"
+                " forbids the cpu; call it on x.cpu()"
             )
         if config.warn_always or not fallbacks[op.name]:
             warnings.warn(
-                f"{op.name} has no kernel on {home.device}; it runs on the cpu and back",
+                f"{op.name.strip('_')} has no kernel on {home.device}; it runs on the cpu and back",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=outside(),
             )
         fallbacks[op.name] += 1
         arrays = [self._as_array(a) for a in args]

@@ -1,0 +1,28 @@
+"""The examples of README.md run as they are printed, one after the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def test_the_examples_run(webgpu, tmp_path, monkeypatch, capsys):
+    text = README.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict = {"__name__": "readme"}
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        if not block.startswith("@elementwise"):  # which belongs in a file of ops
+            exec(block, names)
+    try:
+        assert names["w"].grad.shape == (784, 10)
+        assert names["per_sample"].shape == (64, 784, 10)
+        assert names["curvature"].shape == (64, 3, 3)
+        x, swish = names["x"].cpu(), names["y"].cpu()
+        names["torch"].testing.assert_close(swish, x * x.sigmoid(), rtol=1e-4, atol=1e-5)
+        assert (tmp_path / "step.json").stat().st_size > 1000
+        assert "Self WebGPU time total" in capsys.readouterr().out
+    finally:
+        names["swish"].unregister()
