@@ -104,7 +104,8 @@ SUBNORMAL = np.array([1e-40, -1e-40, 1e-45], np.float32)
 
 @elementwise_case
 def test_special_values(case, webgpu, flushes):
-    """NaN, infinities, signed zeros and the ends of the range, each with each: as on the cpu."""
+    """NaN, infinities, signed zeros and the ends of the range, each with each: as on the cpu, or,
+    where a compiler adds a product before it is rounded, as without rounding."""
     values = SPECIAL if flushes else np.concatenate([SPECIAL, SUBNORMAL])
     floats = sum(is_float(a) for a in case.args)
     if not floats:
@@ -117,6 +118,12 @@ def test_special_values(case, webgpu, flushes):
 
     case = mapped(case, special)
     got, want = (arrays(run(case, tensors(case, device))) for device in (webgpu, "cpu"))
+    with np.errstate(over="ignore"):
+        for k, (g, exact) in enumerate(zip(got, expected(case), strict=True)):
+            if g.dtype.kind == "f":
+                exact = exact.astype(g.dtype)
+                near = np.isclose(g, exact, rtol=case.op.tolerance, atol=0, equal_nan=True)
+                want[k] = np.where(near & (g != want[k]), exact, want[k])
     assert_same(got, want, case.op.tolerance, signs=case.op.name not in EITHER_ZERO)
 
 

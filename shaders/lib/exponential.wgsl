@@ -119,7 +119,7 @@ fn logaddexp2_f32(x: f32, y: f32) -> f32 {
     let high = maximum_f32(x, y);
     let gap = -abs(x - y);
     let sum = high + log1p_f32(exp2_f32(gap)) * 1.442695;
-    return select(sum, high, is_inf_f32(x) & eq_f32(x, y));
+    return select(sum, high + 1.0, x == y);  // exact, and infinities are no trouble
 }
 
 fn xlogy_f32(x: f32, y: f32) -> f32 {
