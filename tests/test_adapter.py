@@ -1,5 +1,6 @@
 """Adapters: ranked, chosen for a reason, opened with what they have, or missed with a remedy."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -180,6 +181,13 @@ def test_drivers_say_nothing_on_a_headless_machine(webgpu):
     )
     assert done.stderr == "" and done.returncode == 0
     assert done.stdout.strip() == "None"  # and the environment is as it was
+
+
+def test_a_warning_that_says_nothing_new_is_dropped(caplog):
+    logger = logging.getLogger("wgpu")
+    logger.warning("Feature MAPPABLE_PRIMARY_BUFFERS enabled on a discrete gpu.")
+    logger.warning("the adapter is on fire")
+    assert [r.getMessage() for r in caplog.records] == ["the adapter is on fire"]
 
 
 def test_a_machine_without_drivers():

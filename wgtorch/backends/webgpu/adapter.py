@@ -6,6 +6,7 @@ This room lists them best first, chooses one, and opens it with what it has to o
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -247,6 +248,14 @@ def library_version() -> str:
 def remedy() -> str:
     """What to do on this system where no adapter is found."""
     return REMEDIES.get(sys.platform, "install a Vulkan driver for your GPU")
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """wgpu-native warns of mappable buffers on discrete GPUs; only transfers use them here."""
+    return "MAPPABLE_PRIMARY_BUFFERS" not in record.getMessage()
+
+
+logging.getLogger("wgpu").addFilter(is_news)
 
 
 @contextmanager
