@@ -5,11 +5,12 @@
 // eighth and shows it to the others.
 //
 // launch: m n k batches parts k_part tiles
-// expects: BLOCKS; ENDING, how many ops end the kernel; X_ALONG_K x_place x_edge; Y_ALONG_K y_place y_edge; keep
+// expects: BLOCKS; X_ALONG_K x_place x_edge; Y_ALONG_K y_place y_edge; keep; ENDING, how many ops
+//          end the kernel
 
 const LANES = 8u;
 const ROWS = BLOCKS * 8u;
-const LONG = 2u;  // ops
+const LONG = 2u;  // ops that end the kernel: from here on they are compiled but once
 
 alias Block = array<vec4f, 8>;  // of x: eight rows, four along k of each
 
@@ -96,7 +97,7 @@ fn main(
             for (var i = 0u; i < BLOCKS; i++) {
                 for (var r = 0u; r < 8u; r++) { keep(z, row + i * 8u + r, col, total[i][r]); }
             }
-        } else {  // a loop that is not unrolled: so much would take seconds to compile
+        } else {  // a loop that compilers cannot unroll
             var done = total;
             let rows = min(ROWS, launch.m - row);
             for (var r = 0u; r < rows; r++) { keep(z, row + r, col, done[r / 8u][r % 8u]); }

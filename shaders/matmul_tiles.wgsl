@@ -6,7 +6,8 @@
 //
 // launch: m n k batches parts k_part tiles
 // expects: THREADS_M THREADS_N GROUPS_M GROUPS_N TILE_K (8 or 16) WHOLE AHEAD;
-//          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep
+//          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep; ENDING, how many
+//          ops end the kernel
 
 const THREADS = THREADS_M * THREADS_N;
 const TILE_M = THREADS_M * GROUPS_M * 4u;
@@ -21,7 +22,10 @@ const BAND = 8u;  // rows of tiles that are walked together: what they read stay
 var<workgroup> x_tile: array<vec4f, TILE_K * X_LINE>;
 var<workgroup> y_tile: array<vec4f, TILE_K * Y_LINE>;
 
-alias Totals = array<vec4f, GROUPS_M * GROUPS_N * 4u>;
+const QUADS = GROUPS_M * GROUPS_N * 4u;  // of each thread
+const LONG = 3u;  // ops that end the kernel: from here on they are compiled but once
+
+alias Totals = array<vec4f, QUADS>;
 alias X_From = array<X_PLACE, X_LOADS>;
 alias Y_From = array<Y_PLACE, Y_LOADS>;
 alias X_Next = array<vec4f, X_LOADS>;
@@ -160,13 +164,22 @@ fn main(
             workgroupBarrier();
         }
 
-        for (var i = 0u; i < GROUPS_M; i++) {
-            for (var j = 0u; j < GROUPS_N; j++) {
-                for (var r = 0u; r < 4u; r++) {
-                    let to = start_row + (row + i * THREADS_M) * 4u + r;
-                    let side = start_col + (col + j * THREADS_N) * 4u;
-                    keep(z, to, side, total[(i * GROUPS_N + j) * 4u + r]);
+        if ENDING < LONG {
+            for (var i = 0u; i < GROUPS_M; i++) {
+                for (var j = 0u; j < GROUPS_N; j++) {
+                    for (var r = 0u; r < 4u; r++) {
+                        let to = start_row + (row + i * THREADS_M) * 4u + r;
+                        let side = start_col + (col + j * THREADS_N) * 4u;
+                        keep(z, to, side, total[(i * GROUPS_N + j) * 4u + r]);
+                    }
                 }
+            }
+        } else {  // a loop that compilers cannot unroll
+            var done = total;
+            for (var at = 0u; at < min(QUADS, launch.m + QUADS); at++) {  // which is QUADS
+                let to = start_row + (row + at / (GROUPS_N * 4u) * THREADS_M) * 4u + at % 4u;
+                let side = start_col + (col + at / 4u % GROUPS_N * THREADS_N) * 4u;
+                keep(z, to, side, done[at]);
             }
         }
     }
