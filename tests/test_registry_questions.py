@@ -1,0 +1,132 @@
+"""What the registries tell of ops, dtypes and devices, and a device of a user."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+from wgtorch import errors, registry
+from wgtorch.backend import backend
+from wgtorch.op import REGISTRY, Composite
+from wgtorch.registry.questions import way_on_a_gpu
+
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+def on(device):
+    return torch.tensor(X, device=device)
+
+
+# Questions
+
+
+def test_only_decompositions_go_through_the_cpu():
+    """Else an op that lost its kernel would still pass its tests, by the way of the cpu."""
+    lacking = [op for op in REGISTRY.values() if way_on_a_gpu(op) == "through the cpu"]
+    rooms = {op.reference.__module__ for op in lacking if not isinstance(op, Composite)}
+    assert rooms == {f"wgtorch.ops.{room}" for room in ("factorization", "solving", "spectra")}
+
+
+def test_questions():
+    info = torch.get_op_info("softmax")
+    assert info.has_autograd and "webgpu" in info.devices
+    assert str(registry.get_op_schema("sigmoid")) == "sigmoid(Tensor input)"
+    assert registry.OP_SCHEMAS["add"].inputs == ("input", "other")
+    assert "sum" in registry.list_ops(kind="reduction") and "add" not in registry.list_ops(
+        "reduction"
+    )
+    report = torch.coverage_report()
+    assert "inverse" in report.missing() and "matmul" not in report.missing()
+    assert str(report).startswith(f"{len(report.entries)} ops")
+    assert len(report.table().splitlines()) == len(report.entries)
+    assert registry.has_kernel("exp", "webgpu") and not registry.has_kernel("inverse", "webgpu")
+    kernels = registry.list_kernels("exp", "webgpu")
+    assert [k.origin for k in kernels] == ["library"]
+    assert "add" in registry.dtype_coverage_report(torch.int8).devices["cpu"]
+    assert "sigmoid" in registry.dtype_coverage_report(torch.int8).devices["cpu"]
+    assert torch.getOpInfo is torch.get_op_info and torch.hasKernel("exp", "cpu")
+
+
+def test_dtypes_by_name():
+    assert registry.get_dtype("torch.half") is torch.float16
+    info = torch.get_dtype_info(torch.int8)
+    assert (info.minimum, info.maximum, info.itemsize) == (-128, 127, 1)
+    assert torch.get_dtype_info("float16").maximum == 65504
+    assert registry.get_real_dtype(torch.complex64) is torch.float32
+    with pytest.raises(errors.DTypeNotFoundError, match="Did you mean 'float32'"):
+        registry.get_dtype("flaot32")
+    with pytest.raises(errors.MethodDTypeNotSupportedError):
+        registry.validate_dtype(torch.int8, (torch.float32,), "sin")
+
+
+# A device of a user
+
+
+class Logging:
+    """Passes everything on to the cpu, and notes which ops ran."""
+
+    def __init__(self, device):
+        self.device, self.home, self.log = device, backend(torch.device("cpu")), []
+
+    def __getattr__(self, name):
+        return getattr(self.home, name)
+
+    def own(self, value):
+        value.device = self.device
+        return value
+
+    def upload(self, array, dtype):
+        return self.own(self.home.upload(array, dtype))
+
+    def send(self, value, to):
+        return to.upload(value.buffer.copy(), value.dtype)
+
+    def draw(self, op, seed, offset, out):
+        return self.own(self.home.draw(op, seed, offset, out))
+
+    def elementwise(self, typed, args, attrs, out):
+        self.log.append(typed.op.name)
+        return self.own(self.home.elementwise(typed, args, attrs, out))
+
+    def reduction(self, fold, source):
+        self.log.append(fold.op.name)
+        made = self.home.reduction(fold, source)
+        return tuple(map(self.own, made)) if isinstance(made, tuple) else self.own(made)
+
+    def structured(self, call, args):
+        self.log.append(call.op.name)
+        return tuple(map(self.own, self.home.structured(call, args)))
+
+    def assign(self, storage, layout, source):
+        self.home.assign(storage, layout, source)
+        self.own(storage.value)
+
+
+def test_a_device_of_a_user():
+    with registry.register_device("logging", Logging) as handle:
+        place = torch.device("logging")
+        assert handle.device() is place and torch.list_custom_devices() == ["logging"]
+        model = torch.nn.Linear(4, 2).to(place)
+        x = torch.tensor(X, device="logging", requires_grad=True)
+        model(x).relu().sum().backward()
+        log = registry.get_device_context(place).log
+        assert {"linear", "relu", "sum"} <= set(log) and x.grad.device is place
+        here = torch.nn.Linear(4, 2)
+        here.load_state_dict({k: v.cpu() for k, v in model.state_dict().items()})
+        np.testing.assert_allclose(
+            model(x).detach().cpu().numpy(), here(x.detach().cpu()).detach().numpy(), rtol=1e-6
+        )
+        x.detach()[0] = 1
+        with pytest.raises(errors.InvalidConfigError, match="there is a device type"):
+            registry.register_device("logging", Logging)
+        with pytest.raises(errors.DeviceError, match="Did you mean 'logging'"):
+            registry.validate_device("loging")
+    assert not torch.has_device("logging")
+    with pytest.raises(errors.InvalidConfigError, match="library's own"):
+        registry.unregister_device("cpu")
+    with (
+        registry.register_device("lacking", lambda device: object()),
+        pytest.raises(errors.RegistrationFailedError, match="lacks upload"),
+    ):
+        torch.zeros(1, device="lacking")
