@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch import dtype as dtypes  # type: ignore[no-redef]
+from wgtorch.autograd.transforms.encoded import place_for
 from wgtorch.backend import backend
 from wgtorch.device import Device
 from wgtorch.dispatch.write import into
@@ -71,7 +72,7 @@ def real_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def made(array: np.ndarray, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
-    value = backend(device).upload(array, dtype)
+    value = backend(place_for(device, dtype)).upload(array, dtype)
     return wanting(Tensor(Storage(value), Layout.contiguous(array.shape)), requires_grad)
 
 

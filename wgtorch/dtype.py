@@ -11,6 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from wgtorch.errors import DTypeNotFoundError, suggestion
+
 CATEGORIES = ("bool", "integer", "float", "complex")
 
 
@@ -18,6 +20,7 @@ class DType:
     """One object per element type, so `is` compares."""
 
     __slots__ = ("category", "itemsize", "kind", "name", "np", "short", "wgsl", "zero_dim")
+    encoding: Any = None  # of a composed one: how numbers become other tensors, and come back
 
     def __init__(self, name: str, np_type: Any, wgsl: str, category: str, short: str):
         self.name = name
@@ -34,6 +37,11 @@ class DType:
 
     def __reduce__(self) -> tuple:
         return by_name, (self.name,)
+
+    @property
+    def plain(self) -> DType:
+        """What its numbers are computed in, and their gradients are of."""
+        return self if self.encoding is None else self.encoding.compute
 
     @property
     def is_floating_point(self) -> bool:
@@ -86,13 +94,21 @@ ALIASES = {"float": float32, "double": float64, "half": float16, "short": int16,
            "long": int64, "cfloat": complex64, "cdouble": complex128}  # fmt: skip
 REAL = {complex64: float32, complex128: float64}
 
-_BY_NAME = {dtype.name: dtype for dtype in ALL}
+NAMES = {dtype.name: dtype for dtype in ALL}  # those of users come to them
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}
 _default = float32
 
 
 def by_name(name: str) -> DType:
-    return _BY_NAME[name]
+    """The dtype of a name, or DTypeNotFoundError."""
+    found = NAMES.get(name) or ALIASES.get(name)
+    if found is None:
+        near = suggestion(name, [*NAMES, *ALIASES])
+        raise DTypeNotFoundError(
+            f"there is no dtype {name!r}.{near} One of a user is there once it is registered"
+            " (register_dtype)."
+        )
+    return found
 
 
 def from_numpy(kind: Any) -> DType:
@@ -185,6 +201,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
     for dtype in (type1, type2):
         if not isinstance(dtype, DType):
             raise TypeError(f"promote_types(): must be torch.dtype, not {type(dtype).__name__}")
+    if type1.encoding is not None or type2.encoding is not None:
+        return promote_composed(type1, type2)
     low, high = sorted((type1, type2), key=ALL.index)
     if high.category == 3:
         return complex128 if float64 in (low, high) else high
@@ -197,6 +215,19 @@ def promote_types(type1: DType, type2: DType) -> DType:
     return high
 
 
+def promote_composed(a: DType, b: DType) -> DType:
+    """A composed dtype gives way to one of its own category, and takes in a lower one, unless it
+    says otherwise."""
+    if a.encoding is None:
+        a, b = b, a
+    said = a.encoding.promotes and a.encoding.promotes(b)
+    if said:
+        return said
+    if b.category < a.category:
+        return a
+    return promote_types(a.plain, b.plain)
+
+
 def result_kind(*kinds: Any) -> DType:
     """The common dtype of operands: DTypes (tensors), ZeroDims (0-d tensors), Python types.
 
@@ -204,7 +235,7 @@ def result_kind(*kinds: Any) -> DType:
     """
     ranks: list[DType | None] = [None, None, None]
     for kind in kinds:
-        rank = 0 if type(kind) is DType else 1 if type(kind) is ZeroDim else 2
+        rank = 0 if isinstance(kind, DType) else 1 if type(kind) is ZeroDim else 2
         dtype = kind if rank == 0 else kind.dtype if rank == 1 else of_number(kind)
         known = ranks[rank]
         ranks[rank] = dtype if known is None else promote_types(known, dtype)

@@ -8,6 +8,9 @@ Tensors that share memory share it again when they are loaded. The metadata entr
 is JSON: for each of them [the name of the memory, sizes, strides, offset], in elements. In a plain
 dict each is written in full as well, for other readers, if one of them shows the whole memory;
 else the memory is written once, as a row of elements.
+
+A tensor of a composed dtype is written as its components, `NAME.COMPONENT`. The metadata entry
+"wgtorch.dtypes" is JSON: for each [dtype, sizes, sizes of the memory, names of the components].
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.backend import backend
+from wgtorch.composed import put_together, taken_apart
 from wgtorch.create import tensor
 from wgtorch.device import Device
 from wgtorch.dtype import (
@@ -42,6 +46,7 @@ from wgtorch.dtype import (
     int64,
     uint8,
 )  # fmt: skip
+from wgtorch.errors import DTypeNotFoundError
 from wgtorch.sharing import Shelf, shared
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor
@@ -80,6 +85,9 @@ def save(obj: Any, f: Any) -> None:
         tensors = {name: t for name, t in tensors.items() if name not in seen} | memories
     if seen:
         metadata["wgtorch.views"] = json.dumps(seen)
+    tensors, composed = taken_apart(tensors)
+    if composed:
+        metadata["wgtorch.dtypes"] = json.dumps(composed)
     with opened(f, "wb", "save") as file:
         write(file, tensors, metadata)
 
@@ -96,6 +104,7 @@ def load(
     with opened(f, "rb", "load") as file:
         name = getattr(file, "name", "the file")
         tensors, metadata = read(file, name)
+    put_together(tensors, json.loads(metadata.get("wgtorch.dtypes", "{}")))
     for alias, kept in metadata.items():  # how safetensors notes tensors that share memory
         if kept in tensors and alias not in tensors:
             tensors[alias] = tensors[kept]
@@ -105,7 +114,7 @@ def load(
         if "wgtorch" in metadata:
             return decoded(json.loads(metadata["wgtorch"]), shelf)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        if isinstance(error, BadPlace):
+        if isinstance(error, BadPlace | DTypeNotFoundError):
             raise
         raise damaged(name, f"its structure cannot be read ({error!r})") from error
     return {key: shelf.get(key, "cpu") for key in tensors}

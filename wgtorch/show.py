@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +58,7 @@ def get_printoptions() -> dict[str, Any]:
 
 def text(x: Any) -> str:
     """`tensor([...], device=..., dtype=..., grad_fn=...)`."""
-    if x.device.level:
+    if x.device.level >= 1:
         return x.device.backend.shown(x, text)
     prefix = "Parameter containing:\ntensor(" if type(x).__name__ == "Parameter" else "tensor("
     indent = len("tensor(")
@@ -77,6 +78,8 @@ def text(x: Any) -> str:
     natural = (get_default_dtype(), get_default_dtype().to_complex(), int64, bool_)
     if dtype not in natural or (empty and dtype is not get_default_dtype()):
         facts.append(f"dtype={dtype!r}")
+    if dtype.encoding is not None:
+        facts += dtype.encoding.facts(x)
     if x.grad_fn is not None:
         facts.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:
@@ -102,7 +105,9 @@ def elements(x: Any, indent: int) -> str:
     shown = corners(x) if summarize else read(x, x.layout)
     if shown.dtype.kind == "V" or x.dtype is bfloat16:
         shown = shown.astype(np.float32)
-    form = Pair(shown) if shown.dtype.kind == "c" else Form(shown)
+    form: Any = Pair(shown) if shown.dtype.kind == "c" else Form(shown)
+    if x.dtype.encoding is not None and x.dtype.encoding.display.element is not None:
+        form = Words(shown, x.dtype.encoding.display.element)
     if not shown.ndim:
         return form(shown.item())
     return nested(shown, x.layout.shape, form, indent, summarize)
@@ -111,8 +116,8 @@ def elements(x: Any, indent: int) -> str:
 def read(x: Any, layout: Layout) -> np.ndarray:
     view = View(x.storage, layout)
     home = backend(x.device)
-    if layout.numel < x.storage.value.numel // 4 and x.device.type != "cpu":
-        value = home.copied(view)  # type: ignore[attr-defined]
+    if layout.numel < x.storage.value.numel // 4 and hasattr(home, "copied"):
+        value = home.copied(view)
         held = Storage(value)
         view = View(held, Layout.contiguous(layout.shape))
     return home.download(view)
@@ -185,7 +190,20 @@ class Pair:
         return self.real(value.real) + sign + imaginary
 
 
-def nested(shown, shape: tuple[int, ...], form: Form | Pair, indent: int, summarize: bool) -> str:
+class Words:
+    """How a dtype of a user has its elements written."""
+
+    def __init__(self, shown: np.ndarray, write: Callable[[Any], str]):
+        self.write = write
+        self.width = max([len(write(v)) for v in shown.reshape(-1).tolist()], default=1)
+
+    def __call__(self, value: Any) -> str:
+        return self.write(value).rjust(self.width)
+
+
+def nested(
+    shown, shape: tuple[int, ...], form: Form | Pair | Words, indent: int, summarize: bool
+) -> str:
     edge = options.edgeitems
     cut = summarize and shape[0] > 2 * edge
     if len(shape) == 1:

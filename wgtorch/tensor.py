@@ -11,6 +11,7 @@ from wgtorch import show
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.nodes import ToCopyBackward0, strided
 from wgtorch.autograd.tensors import Differentiable
+from wgtorch.autograd.transforms.encoded import components_of, joined, place_for
 from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
 from wgtorch.device import Device
@@ -19,10 +20,12 @@ from wgtorch.dispatch.write import write
 from wgtorch.dtype import (
     ALIASES,
     ALL,
+    NAMES,
     DType,
     asked,
     bfloat16,
     bool_,
+    by_name,
     complex64,
     complex128,
     fitting,
@@ -109,8 +112,8 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
                 dtype = arg
             elif isinstance(arg, Tensor):
                 dtype, device = arg.dtype, arg.device
-            elif isinstance(arg, str) and arg in DTYPE_NAMES:
-                dtype = DTYPE_NAMES[arg]
+            elif isinstance(arg, str) and (arg in NAMES or arg in ALIASES):
+                dtype = by_name(arg)
             elif isinstance(arg, bool):
                 copy = copy or (arg and arg is args[-1] and len(args) > 2)
             elif isinstance(arg, builtin_type):
@@ -134,7 +137,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
         kind = getattr(dtype, "dtype", dtype)  # of a type such as torch.FloatTensor
         if isinstance(dtype, str):
             name = dtype.removeprefix("torch.").removeprefix(f"{self.device.type}.")
-            kind = TYPE_NAMES.get(name)
+            kind = TYPE_NAMES.get(name) or NAMES.get(name)
             if kind is None:
                 raise ValueError(f"invalid type: {dtype!r}")
         elif dtype in (float, int, bool):
@@ -214,8 +217,8 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
         kind = from_numpy(array.dtype)
         if not isinstance(data, np.ndarray | np.generic) and array.dtype.kind == "f":
             kind = get_default_dtype()
-        home = backend(Device(device) if device is not None else self.device)
-        value = home.upload(array, dtype or kind)
+        place = Device(device) if device is not None else self.device
+        value = backend(place_for(place, dtype or kind)).upload(array, dtype or kind)
         return Tensor(Storage(value), Layout.contiguous(array.shape), requires_grad)
 
     def view_as(self, other: Tensor) -> Tensor:
@@ -282,6 +285,9 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
         return out
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
+        if self.dtype.encoding is not None:
+            facts = self.dtype, self.layout.shape, components_of(self.detach()), self._wants
+            return rejoined, (builtin_type(self), *facts)
         array = backend(self.device).download(self.detach())
         state_ = (np.ascontiguousarray(array).tobytes(), self.layout.shape, self.dtype,
                   str(self.device), self._wants)  # fmt: skip
@@ -289,8 +295,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
 
 
 builtin_type = type
-DTYPE_NAMES = {dtype.name: dtype for dtype in ALL} | ALIASES
-TYPE_NAMES = DTYPE_NAMES | {f"{dtype.short}Tensor": dtype for dtype in ALL}
+TYPE_NAMES = NAMES | ALIASES | {f"{dtype.short}Tensor": dtype for dtype in ALL}
 
 
 def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wants: bool) -> Tensor:
@@ -298,6 +303,11 @@ def rebuilt(kind: Any, data: bytes, shape: tuple, dtype: DType, device: str, wan
     array = np.frombuffer(data, dtype.np).reshape(shape)
     value = backend(Device(device)).upload(array, dtype)
     return kind(Storage(value), Layout.contiguous(shape), wants)
+
+
+def rejoined(kind: Any, dtype: DType, shape: tuple, parts: Any, wants: bool) -> Tensor:
+    """What unpickling calls for a composed dtype."""
+    return kind(joined(dtype, *parts).storage, Layout.contiguous(shape), wants)
 
 
 def moved(x: Tensor, place: Device) -> Tensor:
@@ -345,7 +355,7 @@ def full(
     if wants and dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     layout = Layout.contiguous(shape)
-    home = backend(device)
+    home = backend(place_for(device, dtype))
     if hasattr(home, "check"):
         home.check(dtype, layout.numel)
     if layout.numel * dtype.itemsize >= 1 << 63:

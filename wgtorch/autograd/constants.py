@@ -16,7 +16,7 @@ def element(like: Any, number: int) -> Any:
     key, backend = (value.device, value.dtype, number), value.device.backend
     known = _known.get(key)
     if known is None or known[0] is not backend:
-        made = like.new_ones(()) if number else like.new_zeros(())
+        made = like.new_full((), number, dtype=value.dtype.plain)
         known = _known[key] = backend, made.storage.value
     return known[1]
 

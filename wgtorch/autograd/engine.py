@@ -180,7 +180,7 @@ def fitted(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if grad.layout.shape != shape:
         grad = grad.sum_to_size(shape)
     if grad.storage.value.dtype is not dtype:
-        grad = grad.to(dtype)
+        grad = grad.to(dtype.plain)
     return grad
 
 

@@ -12,7 +12,7 @@ from wgtorch.autograd.function_node import FunctionNode
 from wgtorch.autograd.function_transforms import called_inside
 from wgtorch.autograd.mode import no_grad, state
 from wgtorch.autograd.node import Refused
-from wgtorch.autograd.transforms.level import highest, levels
+from wgtorch.autograd.transforms.level import DTYPES, highest, levels
 from wgtorch.storage import View
 
 
@@ -176,7 +176,7 @@ class Function(metaclass=FunctionMeta):
         if kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         ctx = cls._backward_cls(args)
-        top = highest(args) if levels.stack else None
+        top = highest(args, DTYPES) if levels.stack else None
         inside = None if top is None else called_inside(cls, args, top, Ways(cls, apart))
         with no_grad():
             if top is not None:

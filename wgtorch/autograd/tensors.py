@@ -240,11 +240,11 @@ def check_assigned(tensor: Any, grad: Any) -> None:
     value, other = tensor.storage.value, grad.storage.value
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
-    if other.dtype is not value.dtype:
+    if other.dtype is not value.dtype.plain:
         raise RuntimeError(
             f"assigned grad has data of a different type: {other.dtype}, not {value.dtype}"
         )
-    if other.device is not value.device:
+    if other.device is not value.device and other.device != value.device:
         raise RuntimeError(
             f"assigned grad has data located on a different device: {other.device}, not"
             f" {value.device}"

@@ -18,6 +18,8 @@ from wgtorch.storage import Storage, View
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
+COUNTING = ("", "Maybe", "Tensors")  # the markers of inputs that are promoted
+
 
 def structured(op: Structured, tensor: type[Tensor]):
     calls = Calls(op)
@@ -131,11 +133,12 @@ def settle(op: Structured, args: tuple, attrs: dict[str, Any]) -> Call:
                 raise lacks_complex(op, t.dtype)
     shapes = [described(a, lambda t: t.layout.shape) for a in args]
     dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
+    kinds = kinds_of(op, args)
     layouts = tuple([described(a, lambda t: t.layout) for a in args])
     outs = op.shape(*shapes, **attrs)
     outs = outs if op.outputs else (outs,)
     outs = tuple([Layout.contiguous(tuple(o)) for o in outs])
-    return Call(op, layouts, tuple(dtypes), attrs, outs, result_dtypes(op, dtypes, attrs))
+    return Call(op, layouts, tuple(dtypes), attrs, outs, result_dtypes(op, kinds, attrs))
 
 
 def settled(op: Structured, args: tuple) -> tuple:
@@ -156,15 +159,33 @@ def settled(op: Structured, args: tuple) -> tuple:
         args = lifted_together(args)
         if args is None:
             raise apart(op, flat)
-    if op.promotes:
+    if op.promotes and not any([t.storage.value.dtype.encoding is not None for t in flat]):
         return promoted(marks, args)
-    return args
+    return args  # those of composed dtypes are decoded and promoted in their place
+
+
+def kinds_of(op: Structured, args: tuple) -> list[Any]:
+    """The dtypes of inputs; where one is composed, as if those that count were promoted."""
+    counting = [t for t in flatten(args) if t.storage.value.dtype.encoding is not None]
+    dtypes = [described(a, lambda t: t.storage.value.dtype) for a in args]
+    if not counting:
+        return dtypes
+    least = 0 if op.promotes else counting[0].storage.value.dtype.category
+    pairs = list(zip(args, op.markers.values(), strict=True))
+
+    def counts(t: Any, mark: str) -> bool:
+        return mark in COUNTING and t.storage.value.dtype.category >= least
+
+    found = [t for a, m in pairs for t in flatten((a,)) if counts(t, m)]
+    common = result_kind(*map(kind_of, found))
+    return [
+        described(a, lambda t, m=m: common if counts(t, m) else t.storage.value.dtype)
+        for a, m in pairs
+    ]
 
 
 def promoted(marks: tuple[str, ...], args: tuple) -> tuple:
-    counting = flatten(
-        [a for a, m in zip(args, marks, strict=True) if m in ("", "Maybe", "Tensors")]
-    )
+    counting = flatten([a for a, m in zip(args, marks, strict=True) if m in COUNTING])
     first = counting[0].storage.value.dtype if counting else None
     if all([t.storage.value.dtype is first for t in counting]):
         return args

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import RECIPES, mask_of, record
 from wgtorch.autograd.transforms import level
+from wgtorch.autograd.transforms.encoded import place_for
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.announce import announced
 from wgtorch.dispatch.binder import (
@@ -262,10 +263,12 @@ def copying(op: Elementwise, tensor: type[Tensor]):
     recipes = RECIPES[op]
 
     def at(x, dtype):
-        backend, layout = x.storage.value.device.backend, x.layout
+        device, layout = x.storage.value.device, x.layout
+        if dtype.encoding is not None:
+            device = place_for(device, dtype)
         if not layout.is_plain:
             layout = meet(layout)
-        value = backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)
+        value = device.backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)
         out = tensor(Storage(value), layout)
         if (x._wants or x.storage.writes) and state.recording and dtype.category >= 2:
             record(recipes[mask_of((x,))], (x,), out)

@@ -18,7 +18,7 @@ def by_dtype(door):
         first = type(args[0]) if args else None
         if first is int or first is tuple:
             return door(input, *args, **given)
-        if first is DType or first is type or "dtype" in given:
+        if first is type or "dtype" in given or (args and isinstance(args[0], DType)):
             return reinterpreted(input, asked(given.get("dtype", *args)))
         if first in (str, float):
             raise TypeError(
@@ -32,6 +32,11 @@ def by_dtype(door):
 def reinterpreted(input: Any, dtype: DType) -> Any:
     if dtype is input.dtype:
         return input.view(input.layout.shape)
+    if dtype.encoding is not None or input.dtype.encoding is not None:
+        raise RuntimeError(
+            f"view(dtype): one of {input.dtype} and {dtype} is made of other tensors, and has no"
+            f" bytes to be seen as elements; use .to({dtype}) for its numbers"
+        )
     home = input.device.backend
     if hasattr(home, "check"):
         home.check(dtype, input.layout.numel)

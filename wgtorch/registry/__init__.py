@@ -23,6 +23,7 @@ from wgtorch.registry.configs import (
     ScalarCPUForwardFn,
     ScalarCPUKernelConfig,
     ScalarWebGPUKernelConfig,
+    TensorKernelConfig,
     UnaryKernelConfigCPU,
     UnaryKernelCPU,
     WebGPUKernelConfig,
@@ -49,7 +50,14 @@ from wgtorch.registry.devices import (
     validate_device,
 )  # fmt: skip
 from wgtorch.registry.dtypes import (
+    DTypeComponents,
+    DTypeConfig,
+    DTypeDisplayConfig,
+    DTypeEntry,
+    DTypeHandle,
     DTypeInfo,
+    DTypeRegistry,
+    DTypeSerializationConfig,
     RegisteredDType,
     get_dtype,
     get_dtype_info,
@@ -57,7 +65,10 @@ from wgtorch.registry.dtypes import (
     has_dtype,
     is_complex_dtype,
     is_floating_point_dtype,
+    list_custom_dtypes,
     list_dtypes,
+    numpy_dtype,
+    register_dtype,
     validate_dtype,
 )  # fmt: skip
 from wgtorch.registry.functions import (
@@ -153,6 +164,7 @@ from wgtorch.registry.shortcuts import (
 )  # fmt: skip
 
 register_kernel, register_autograd = register_forward, register_backward
+DTypeHandleImpl = DTypeHandle
 register_scalar_kernel, ScalarKernelEntry, CPUKernelEntry = (
     register_scalar_forward, KernelEntry, KernelEntry,
 )  # fmt: skip
@@ -173,6 +185,7 @@ hasFunction = has_function
 hasKernel = has_kernel
 hasMethod = has_method
 hasScalarKernel = has_scalar_kernel
+listCustomDTypes = list_custom_dtypes
 listDTypes = list_dtypes
 listFunctions = list_functions
 listKernels = list_kernels
@@ -180,6 +193,7 @@ listMethods = list_methods
 listOps = list_ops
 registerAutograd = register_backward
 registerBinaryOp = register_binary_op
+registerDType = register_dtype
 registerFunction = register_function
 registerKernel = register_forward
 registerMethod = register_method

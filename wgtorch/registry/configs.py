@@ -31,6 +31,16 @@ class CPUKernelConfig(BaseKernelConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TensorKernelConfig(BaseKernelConfig):
+    """A function of tensors, for composed dtypes: `x.NAME` is the component NAME of an operand.
+
+    It returns what the op's result is: a tensor, components by name, or a tuple of these.
+    """
+
+    forward: Callable[..., Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DispatchConfig:
     """How many workgroups run: fixed, or by `groups(facts) -> (x, y, z)`."""
 
@@ -66,6 +76,6 @@ class ScalarWebGPUKernelConfig(WebGPUKernelConfig):
 
 BinaryKernelConfigCPU = UnaryKernelConfigCPU = ReductionKernelConfigCPU = CPUKernelConfig
 KernelConfigWebGPU = WebGPUKernelConfig
-KernelConfig = CPUKernelConfig | WebGPUKernelConfig
+KernelConfig = CPUKernelConfig | TensorKernelConfig | WebGPUKernelConfig
 BinaryKernelCPU = UnaryKernelCPU = ReductionKernelCPU = CPUForwardFn
 KernelWebGPU = WebGPUKernelConfig

@@ -6,14 +6,17 @@ A kernel may be limited to some dtypes and by a predicate; the one that says mos
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from wgtorch.autograd.transforms.batch_rules import mapped
+from wgtorch.autograd.transforms.encoded import EncodedBackend
 from wgtorch.backends.overridden import override, restore
 from wgtorch.device import ALIASES, Device
+from wgtorch.dispatch.calls import flatten
 from wgtorch.dtype import DType, asked
 from wgtorch.errors import (
     InvalidConfigError,
@@ -27,6 +30,7 @@ from wgtorch.registry.configs import (
     CPUForwardFn,
     CPUKernelConfig,
     KernelConfig,
+    TensorKernelConfig,
     WebGPUKernelConfig,
 )
 from wgtorch.registry.handles import KernelHandle, ScalarKernelHandle
@@ -72,19 +76,27 @@ class KernelEntry:
             self.op.name, self.device, names, config.predicate is not None, self.scalar, "user"
         )
 
+    @property
+    def of_tensors(self) -> bool:
+        """Whether it is for composed dtypes."""
+        return isinstance(self.config, TensorKernelConfig)
+
     def takes(self, call: Call, args: tuple) -> bool:
         numbers = [a for a in args if not isinstance(a, View | tuple) and a is not None]
         if bool(numbers) != self.scalar:
             return False
         config = self.config
-        dtypes = [d for d in call.dtypes if d is not None]
-        if config.dtypes and (not dtypes or dtypes[0] not in config.dtypes):
+        dtypes = flatten(call.dtypes)
+        which = dtypes if self.of_tensors else dtypes[:1]
+        if config.dtypes and not any([d in config.dtypes for d in which]):
             return False
         return config.predicate is None or bool(agrees(config.predicate, described(call, args)))
 
     def run(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
         if isinstance(self.config, CPUKernelConfig):
             return self._called(home, call, args)
+        if isinstance(self.config, TensorKernelConfig):
+            return self._asked(home, call, args)
         return self._launched(home, call, args)
 
     def _called(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
@@ -97,6 +109,16 @@ class KernelEntry:
                 home.upload(fitted(call.op, result, out, dtype), dtype)
                 for result, out, dtype in zip(results, call.outs, call.out_dtypes, strict=True)
             ]
+        )
+
+    def _asked(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
+        opened = [mapped(a, home.opened) for a in args]
+        given = dict(zip(call.op.inputs, opened, strict=True))
+        made = agrees(self.config.forward, given | call.attrs)  # type: ignore[union-attr]
+        results = made if getattr(call.op, "outputs", ()) else (made,)
+        facts = zip(results, call.out_dtypes, call.outs, strict=True)
+        return tuple(
+            [home.value_of(shaped(call.op, r, out), dtype, out) for r, dtype, out in facts]
         )
 
     def _launched(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
@@ -156,6 +178,17 @@ def fitted(op: Op, result: Any, out: Any, dtype: DType) -> np.ndarray:
     return np.ascontiguousarray(array, dtype.np)
 
 
+def shaped(op: Op, result: Any, out: Any) -> Any:
+    """What a function of tensors returned, which must have the op's shape if it is a tensor."""
+    if isinstance(result, Mapping) or getattr(result, "shape", None) == out.shape:
+        return result
+    found = list(result.shape) if isinstance(result, View) else type(result).__name__  # type: ignore[attr-defined]
+    raise KernelSignatureMismatchError(
+        f"a kernel of {op.name} returned {found}, due is a tensor of shape {list(out.shape)} or"
+        " components by name"
+    )
+
+
 # The table
 
 
@@ -169,16 +202,23 @@ class KernelRegistry:
         found = self.entries.setdefault((entry.op.name, entry.device), [])
         found.insert(0, entry)  # of equals the newest
         found.sort(key=lambda e: e.said, reverse=True)
-        override(entry.device, lambda op, call, args: self.find(op, entry.device, call, args))
+        if entry.of_tensors:
+            EncodedBackend.find = self.find
+        else:
+            override(entry.device, lambda op, call, args: self.find(op, entry.device, call, args))
 
     def remove(self, entry: KernelEntry) -> None:
         self.entries[entry.op.name, entry.device].remove(entry)
-        if not any(e for (_, device), e in self.entries.items() if device == entry.device):
+        left = [e for e in self.all() if e.of_tensors is entry.of_tensors]
+        if entry.of_tensors and not left:
+            EncodedBackend.find = None
+        elif not entry.of_tensors and all(e.device != entry.device for e in left):
             restore(entry.device)
 
     def find(self, op: str, device: str, call: Call, args: tuple) -> KernelEntry | None:
+        composed = any([d is not None and d.encoding is not None for d in flatten(call.dtypes)])
         for entry in self.entries.get((op, device), ()):
-            if entry.takes(call, args):
+            if entry.of_tensors is composed and entry.takes(call, args):
                 return entry
         return None
 
@@ -219,7 +259,7 @@ def checked(op: Op, device: str, config: KernelConfig) -> None:
                 " cannot; register a function of numpy arrays"
             )
         return
-    if not isinstance(config, CPUKernelConfig) or not callable(config.forward):
+    if not isinstance(config, CPUKernelConfig | TensorKernelConfig) or not callable(config.forward):
         raise InvalidConfigError(
             f"a kernel is a function, a CPUKernelConfig or a WebGPUKernelConfig, not {config!r}"
         )
@@ -244,10 +284,25 @@ def check_signature(op: Op, forward: CPUForwardFn) -> None:
         )
 
 
+def check_dtypes(config: KernelConfig, dtypes: tuple[DType, ...]) -> None:
+    """Kernels are for plain dtypes, or for composed ones."""
+    composed = [dtype for dtype in dtypes if dtype.encoding is not None]
+    of_tensors = isinstance(config, TensorKernelConfig)
+    if composed and not of_tensors:
+        raise InvalidConfigError(
+            f"{composed[0]} is made of components: its kernels are functions of tensors"
+            " (TensorKernelConfig)"
+        )
+    if of_tensors and (not composed or len(composed) < len(dtypes)):
+        raise InvalidConfigError("TensorKernelConfig: dtypes must be composed ones, at least one")
+
+
 def registered(op: str, device: Any, kernel: Any, scalar: bool, given: dict[str, Any]) -> Any:
     known, kind = named(op), device_type(device)
     if callable(kernel):
-        kernel = CPUKernelConfig(forward=kernel, **given)
+        named_dtypes = [asked(dtype) for dtype in given.get("dtypes", ())]
+        composed = any([dtype.encoding is not None for dtype in named_dtypes])
+        kernel = (TensorKernelConfig if composed else CPUKernelConfig)(forward=kernel, **given)
     elif isinstance(kernel, str):
         kernel = WebGPUKernelConfig(source=kernel, **given)
     elif given:
@@ -255,6 +310,7 @@ def registered(op: str, device: Any, kernel: Any, scalar: bool, given: dict[str,
     if scalar and not isinstance(known, Elementwise):
         raise OpKindMismatchError(f"{known.name} is not elementwise: it has no scalar form")
     dtypes = tuple([asked(dtype) for dtype in kernel.dtypes])
+    check_dtypes(kernel, dtypes)
     checked(known, kind, kernel)
     entry = KernelEntry(known, kind, kernel, scalar)
     object.__setattr__(kernel, "dtypes", dtypes)
@@ -267,7 +323,8 @@ def register_forward(op: str, device: str | Device, kernel: Any, **given: Any) -
     """A kernel for `op` on a device type, asked before the library's own.
 
     `kernel` is a function of numpy arrays with the op's parameter names, WGSL (see
-    `WebGPUKernelConfig`), or a config. Beside a function or WGSL, the config's other fields may be
+    `WebGPUKernelConfig`), or a config; with `dtypes=` that are composed, a function of tensors (see
+    `TensorKernelConfig`). Beside a function or WGSL, the config's other fields may be
     given by name: `dtypes=`, `predicate=`, `priority=`, `dispatch=`, `numbers=`. Shapes, dtypes,
     broadcasting and gradients stay the op's. Raises OpNotFoundError, OpKindMismatchError,
     KernelSignatureMismatchError, InvalidConfigError.

@@ -89,7 +89,7 @@ class DualBackend(LevelBackend):
             result = level.doors["copy"].at(primals[0], typed.compute)  # type: ignore[attr-defined]
             tangent = moves[0] if typed.compute.category >= 2 else None
             if tangent is not None:
-                tangent = level.doors["copy"].at(tangent, typed.compute)  # type: ignore[attr-defined]
+                tangent = level.doors["copy"].at(tangent, typed.compute.plain)  # type: ignore[attr-defined]
             return self.value_of(result, tangent, out)
         result = apply(op, typed.compute, args, primals, attrs)
         dtype = result.dtype

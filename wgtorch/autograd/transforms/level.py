@@ -21,6 +21,7 @@ from wgtorch.layout import Layout
 from wgtorch.op import Op, Table
 from wgtorch.storage import Storage, Value, View
 
+DTYPES = 0.5  # the level of composed dtypes (see encoded.py): below all transforms
 doors: dict[str, Callable] = {}  # the ops by name, as operators call them
 raw: Table = Table(lambda op: None)  # the ops' doors without what checks arguments before them
 
@@ -166,15 +167,15 @@ def level_of(tensor: View) -> int:
     return tensor.storage.value.device.level
 
 
-def highest(args: Sequence[Any]) -> LevelDevice | None:
-    """The device of the innermost transform that these operands are in, if any is in one."""
+def highest(args: Sequence[Any], above: float = 0) -> LevelDevice | None:
+    """The device of the innermost level above a given one that these operands are in, if any."""
     top: Any = None
     for a in args:
         device: Any = a.storage.value.device if isinstance(a, View) else None
         if isinstance(a, tuple | list):
-            device = highest(a)
-        if device is not None and device.level and (top is None or device.level > top.level):
-            top = device
+            device = highest(a, above)
+        if device is not None and device.level > above:
+            above, top = device.level, device
     return top
 
 
@@ -230,9 +231,21 @@ def lift_to_top(tensor: Any) -> Any:
     )
 
 
+def below_dtypes(tensor: Any) -> tuple[Any, Any]:
+    """A tensor of a plain dtype that was lifted to be with composed ones, where it came from."""
+    device = tensor.storage.value.device
+    if device.level == DTYPES and tensor.dtype.encoding is None:
+        return device.backend.lowered(tensor), device.root
+    return tensor, device
+
+
 def between(tensor: Any, place: Device) -> tuple[Any, Device]:
     """For a move where one side is in a transform: the tensor, lifted, and where it goes."""
-    device = tensor.storage.value.device
+    tensor, device = below_dtypes(tensor)
+    if place.level == DTYPES:
+        place = root_of(place)
+    if not (device.level or place.level):
+        return tensor, place
     if device.level >= place.level:
         return tensor, device.beside(root_of(place))
     return place.beside(root_of(device)).backend.lifted(tensor), place  # type: ignore[attr-defined]

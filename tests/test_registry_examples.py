@@ -1,0 +1,36 @@
+"""The pages about what users can add: they run, and what they print is true."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import wgtorch as torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import own_dtype
+
+
+@pytest.fixture(params=["cpu", "webgpu"])
+def printed(request, monkeypatch, capsys):
+    """What a page prints on a device."""
+    if request.param == "webgpu":
+        request.getfixturevalue("webgpu")
+    monkeypatch.setattr(torch, "is_webgpu_available", lambda: request.param == "webgpu")
+
+    def of(page):
+        page.main()
+        return capsys.readouterr().out
+
+    return of
+
+
+def test_a_dtype(printed):
+    out = printed(own_dtype)
+    assert "dtype=torch.int8_blocks, blocks=" in out and "512 bytes become 144" in out
+    assert "torch.int8_blocks torch.float32 torch.bool" in out and "True\non the cpu" in out
+    far, near = re.search(r"weights is (\S+)% off, its own kernel (\S+) from", out).groups()
+    assert 0 < float(far) < 2 and float(near) < 1e-5
+    assert not torch.has_dtype("int8_blocks")
