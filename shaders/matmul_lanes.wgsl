@@ -5,12 +5,12 @@
 // eighth and shows it to the others.
 //
 // launch: m n k batches parts k_part tiles
-// expects: BLOCKS; X_ALONG_K x_place x_edge; Y_ALONG_K y_place y_edge; keep; ENDING, how many ops
-//          end the kernel
+// expects: BLOCKS; X_ALONG_K x_place x_edge; Y_ALONG_K y_place y_edge; keep; ENDING, how many
+//          statements end the kernel
 
 const LANES = 8u;
 const ROWS = BLOCKS * 8u;
-const LONG = 2u;  // ops that end the kernel: from here on they are compiled but once
+const LONG = 14u;  // statements that end the kernel: from here on they are compiled but once
 
 alias Block = array<vec4f, 8>;  // of x: eight rows, four along k of each
 

@@ -7,7 +7,7 @@
 // launch: m n k batches parts k_part tiles
 // expects: THREADS_M THREADS_N GROUPS_M GROUPS_N TILE_K (8 or 16) WHOLE AHEAD;
 //          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep; ENDING, how many
-//          ops end the kernel
+//          statements end the kernel
 
 const THREADS = THREADS_M * THREADS_N;
 const TILE_M = THREADS_M * GROUPS_M * 4u;
@@ -23,7 +23,9 @@ var<workgroup> x_tile: array<vec4f, TILE_K * X_LINE>;
 var<workgroup> y_tile: array<vec4f, TILE_K * Y_LINE>;
 
 const QUADS = GROUPS_M * GROUPS_N * 4u;  // of each thread
-const LONG = 3u;  // ops that end the kernel: from here on they are compiled but once
+// Statements that end the kernel: from so many on they are compiled but once. Unrolled, an erf is too
+// much for the compiler of an H200, which then keeps no total in a register: 18 times as slow.
+const LONG = 16u;
 
 alias Totals = array<vec4f, QUADS>;
 alias X_From = array<X_PLACE, X_LOADS>;

@@ -1,5 +1,6 @@
 """Elementwise ops end the kernel of the product before them; nobody can tell but by counting."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -341,10 +342,10 @@ def test_save_on_cpu_cuts_nothing(ran):
     home = backend(Device("webgpu"))
     with torch.autograd.graph.save_on_cpu():
         y = (a @ b).exp()
-    held = home.dock.sent
+    held = home.dock.moved["d2h"]
     z = y * 2  # y is alive, so that it is stored
     home.fill(z.value)
-    assert ran == ["mm+exp+mul"] and home.dock.sent > held
+    assert ran == ["mm+exp+mul"] and home.dock.moved["d2h"] > held
     z.sum().backward()
     close(b.grad, x.T @ (2 * np.exp(x @ w)), 1e-3)
 
@@ -423,3 +424,22 @@ def test_gradients_of_a_recurrent_network(webgpu):
         slopes.append([p.grad.cpu() for p in network.parameters()])
     for got, want in zip(slopes[1], slopes[0], strict=True):
         torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "end, is_long",
+    [
+        (lambda y, c: y + c, False),
+        (lambda y, c: (y + c).relu(), False),
+        (lambda y, c: F.gelu(y), True),
+        (lambda y, c: (y / 8).masked_fill(c > 0, -1e9), True),
+    ],
+    ids=["add", "add+relu", "gelu", "div+masked_fill"],
+)
+def test_long_endings_are_not_unrolled(either_share, end, is_long):
+    """What counts is not how many ops there are but how much they say."""
+    text = end(normal(32, 32)[1] @ normal(32, 32)[1], normal(32, 32)[1]).explain()
+    if "GROUPS_M" not in text:
+        pytest.skip("not a kernel of tiles")
+    ending, long = [int(re.search(rf"const {n} = (\d+)u", text)[1]) for n in ("ENDING", "LONG")]
+    assert (ending >= long) is is_long

@@ -46,9 +46,7 @@ def written(
     for field in (*(("count", "last") if is_map else ()), *fields):
         name, _, kind = field.partition(":")
         writer.fields[name] = kind or "u32"
-    body = library.shader(step.shader)
-    if "ENDING" in body and step.shader not in library.OWN:
-        writer.declare(f"const ENDING = {len(end.steps) if end else 0}u;")
+    body, statements = library.shader(step.shader), 0
     for declaration in (*step.front, *(step.store if end is None else ())):
         is_file = declaration.endswith(".wgsl")
         writer.declare(library.shader(declaration) if is_file else declaration)
@@ -66,7 +64,12 @@ def written(
         writer.slots = len(bound)
     else:
         writer.slots = reads
+        known = len(writer.lines)
         declare_epilogue(writer, end, step.by_fours, pairs)
+        added = "\n".join([*writer.lines][known:])
+        statements = (library.needed(added) + added).count(";")
+    if "ENDING" in body and step.shader not in library.OWN:
+        writer.declare(f"const ENDING = {statements}u;")
     for name, layout in step.places:
         declare_place(writer, name, layout)
     if bound:
