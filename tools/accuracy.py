@@ -9,6 +9,7 @@ becomes of subnormals, how many special values are wrong, and the error of WGSL'
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from scipy import special
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.shader_runner import gpu, run
+from wgtorch.op import REGISTRY
 
 ULP, RELATIVE, ROOTED = "ulp", "relative", "rel|abs"  # the last near roots, which lose all digits
 SMALLEST = 2.0**-126
@@ -44,6 +46,10 @@ class Entry:
     unit: str = ULP
     arity: int = 1
     builtin: str = ""  # WGSL's own function
+    wgsl: str = ""  # over a and b; default: the name, with what it is given
+
+    def said(self) -> str:
+        return self.wgsl or f"{self.name}_f32({', '.join('ab'[: abs(self.arity)])})"
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ def polygamma(n, x):
 
 
 def entries() -> list[Entry]:
-    return [*elementary(), *special_functions(), *binary()]
+    return [*elementary(), *special_functions(), *binary(), *polynomials()]
 
 
 def elementary() -> list[Entry]:
@@ -127,9 +133,11 @@ def special_functions() -> list[Entry]:
         "ndtri": special.ndtri, "entr": special.entr, "i0e": special.i0e,
         "i0": at_infinity(special.i0, np.inf, np.inf), "i1e": at_zero(special.i1e, 0.0),
         "i1": at_zero(at_infinity(special.i1, np.inf, -np.inf), 0.0), "logit": special.logit,
-        "gelu": lambda x: x * special.ndtr(x), "mish": mish,
+        "gelu": lambda x: x * special.ndtr(x), "mish": mish, "k0": special.k0, "k1": special.k1,
+        "k0e": special.k0e, "k1e": special.k1e,
     }  # fmt: skip
     found = [Entry(name, reference, 1e-6, RELATIVE) for name, reference in named.items()]
+    found += [Entry(name, reference, 1e-6, ROOTED) for name, reference in waves().items()]
     lgamma = at_infinity(special.gammaln, np.inf, np.inf)
     return [
         *found,
@@ -138,6 +146,12 @@ def special_functions() -> list[Entry]:
         Entry("sinc", np.sinc, 1e-6, ROOTED),
         Entry("gelu_tanh", tanh_gelu, 1e-6, ROOTED),  # its far tail is 0 in PyTorch's float32
     ]
+
+
+def waves() -> dict[str, Callable]:
+    """What oscillates, by the ops' own references: scipy loses the phase of what is far out."""
+    names = ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0", "airy_ai")
+    return {name: REGISTRY[f"_{name}"].reference for name in names}
 
 
 def binary() -> list[Entry]:
@@ -150,8 +164,20 @@ def binary() -> list[Entry]:
         Entry("xlog1py", special.xlog1py, arity=2),
         Entry("logaddexp", np.logaddexp, 1e-6, ROOTED, arity=2),
         Entry("logaddexp2", np.logaddexp2, 1e-6, ROOTED, arity=2),
-        Entry("zeta", special.zeta, 1e-6, RELATIVE, arity=-1),
-        Entry("polygamma", polygamma, 1e-6, RELATIVE, arity=-1),
+        Entry("zeta", special.zeta, 1e-6, RELATIVE, arity=-2),
+        Entry("polygamma", polygamma, 1e-6, RELATIVE, arity=-2),
+        Entry("igamma", special.gammainc, 1e-6, RELATIVE, arity=-2),
+        Entry("igammac", special.gammaincc, 1e-6, RELATIVE, arity=-2),
+    ]
+
+
+def polynomials() -> list[Entry]:
+    ops = [op for name, op in REGISTRY.items() if "_polynomial_" in name]
+    names = {"polynomial": "polynomial_f32", "input": "a", "n": "b"}
+    said = [re.sub(r"\b(polynomial|input|n)\b", lambda m: names[m[1]], op.wgsl) for op in ops]
+    return [
+        Entry(op.name.strip("_"), op.reference, 1e-6, ROOTED, -2, wgsl=text)
+        for op, text in zip(ops, said, strict=True)
     ]
 
 
@@ -171,7 +197,15 @@ def operands(entry: Entry, count: int) -> list[np.ndarray]:
     if entry.arity == 1:
         return [patterns(count)]
     draw = np.random.default_rng(1)
-    if entry.arity < 0:  # (order, place) of zeta and polygamma
+    if entry.arity < 0:  # (order, place), each where it means something
+        if "polynomial" in entry.name:
+            places, orders = draw.uniform(-2, 2, count), draw.integers(-1, 60, count)
+            return [places.astype("f"), orders.astype("f")]
+        if entry.name.startswith("igamma"):  # both over their range, and one like the other
+            orders = np.exp(draw.uniform(-20, 10, count))
+            like = orders * np.exp(draw.uniform(-1, 1, count))
+            other = np.where(draw.random(count) < 0.5, like, np.exp(draw.uniform(-20, 10, count)))
+            return [orders.astype("f"), other.astype("f")]
         orders = draw.integers(1, 6, count) if entry.name == "polygamma" else draw.uniform(1.1, 30)
         return [np.full(count, orders, np.float32), draw.uniform(0.1, 50, count).astype("f")]
     grid = [g.ravel() for g in np.meshgrid(SPECIALS, SPECIALS)]
@@ -204,8 +238,7 @@ def errors(entry: Entry, got: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray
 def sweep(entry: Entry, count: int = 1 << 18, trusted: bool = True) -> Report:
     """Runs one function over many operands."""
     given = operands(entry, count)
-    arguments = ", ".join("ab"[: len(given)])
-    got = run(f"{entry.name}_f32({arguments})", *given, trusted=trusted)
+    got = run(entry.said(), *given, trusted=trusted)
     with np.errstate(all="ignore"):
         exact = entry.reference(*(g.astype(np.float64) for g in given))
         error, wrong = errors(entry, got, exact)
@@ -234,7 +267,7 @@ def line(report: Report) -> str:
     builtin = "" if np.isnan(report.builtin) else show(report.builtin)
     wrong = f"{report.wrong} e.g. {report.wrong_at}" if report.wrong else "0"
     mark = " " if report.fine else "!"
-    return (f"{mark} {entry.name:12}{show(report.error)} {entry.unit:9}{tiny:12}{builtin:>12}  "
+    return (f"{mark} {entry.name:31}{show(report.error)} {entry.unit:9}{tiny:12}{builtin:>12}  "
             f"{wrong:8} at {place}")  # fmt: skip
 
 
@@ -247,7 +280,9 @@ def main() -> int:
     started = time.perf_counter()
     kind = "checked" if options.checked else "trusted"
     print(f"{gpu().traits.summary}, {kind} modules, {options.count} bit patterns")
-    print("  function      error  unit      subnormals     built-in  wrong    worst")
+    print(
+        "  function                       error  unit      subnormals    built-in  wrong    worst"
+    )
     chosen = [e for e in entries() if not options.names or e.name in options.names]
     reports = [sweep(entry, options.count, not options.checked) for entry in chosen]
     for report in reports:

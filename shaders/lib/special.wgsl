@@ -1,4 +1,4 @@
-// Special functions of float32: error functions, gamma functions, Bessel functions, zeta.
+// Special functions of float32: error functions, gamma functions, zeta.
 //
 // Relative errors stay below 1e-6 (absolute near roots); erf and erfc are within 4 ulp.
 
@@ -216,63 +216,4 @@ fn polygamma_f32(n: f32, x: f32) -> f32 {
     for (var k = 2.0; k <= n; k = k + 1.0) { factorial = factorial * k; }
     let sign = select(-1.0, 1.0, (i32(n) & 1) != 0);
     return sign * factorial * zeta_f32(n + 1.0, x);
-}
-
-// Modified Bessel functions: even powers up to 8, beyond it e^a / sqrt(a) times a series in 1 / a.
-fn bessel_i0_near(a: f32) -> f32 {
-    let z = 0.25 * a * a;
-    return 1.0 + z * (1.0000001 + z * (0.24999946 + z * (0.027778525 + z * (0.0017356408
-        + z * (6.960137e-5 + z * (1.8990602e-6 + z * (4.2722117e-8
-        + z * (4.000466e-10 + z * 1.4651582e-11))))))));
-}
-
-fn bessel_i1_near(a: f32) -> f32 {
-    let z = 0.25 * a * a;
-    return 0.5 * a * (1.0 + z * (0.5 + z * (0.083333306 + z * (0.0069444985 + z * (0.0003471837
-        + z * (1.1587602e-5 + z * (2.7293606e-7 + z * (5.2185616e-9
-        + z * (4.922589e-11 + z * 1.3882567e-12)))))))));
-}
-
-fn bessel_i0_far(a: f32) -> f32 {
-    let u = 1.0 / a;
-    return (0.39894226 + u * (0.04987563 + u * (0.0275036 + u * (0.04280426
-        + u * (-0.09749675 + u * 0.6584275))))) * inverseSqrt(a);
-}
-
-fn bessel_i1_far(a: f32) -> f32 {
-    let u = 1.0 / a;
-    return (0.3989423 + u * (-0.14960788 + u * (-0.04644303 + u * (-0.04883124
-        + u * (0.03244152 + u * -0.5214807))))) * inverseSqrt(a);
-}
-
-// e^a in two halves: the product with the small series is finite where e^a alone is not.
-fn times_exp(x: f32, a: f32) -> f32 {
-    let half = exp_parts(0.5 * min(a, 200.0), 0.0, 0);
-    return held_f32(x * half) * half;
-}
-
-fn i0_f32(x: f32) -> f32 {
-    let a = abs(x);
-    let far = times_exp(bessel_i0_far(min(a, 200.0)), a);
-    return select(select(far, bessel_i0_near(a), a < 7.8), x, is_nan_f32(x));
-}
-
-fn i0e_f32(x: f32) -> f32 {
-    let a = abs(x);
-    let near = exp_f32(-a) * bessel_i0_near(min(a, 8.0));
-    return select(select(bessel_i0_far(a), near, a < 7.8), x, is_nan_f32(x));
-}
-
-fn i1_f32(x: f32) -> f32 {
-    let a = abs(x);
-    let far = times_exp(bessel_i1_far(min(a, 200.0)), a);
-    let result = copysign_f32(select(far, bessel_i1_near(a), a < 7.8), x);
-    return select(result, x, is_nan_f32(x));
-}
-
-fn i1e_f32(x: f32) -> f32 {
-    let a = abs(x);
-    let near = exp_f32(-a) * bessel_i1_near(min(a, 8.0));
-    let result = copysign_f32(select(bessel_i1_far(a), near, a < 7.8), x);
-    return select(result, x, is_nan_f32(x));
 }

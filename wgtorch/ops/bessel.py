@@ -1,15 +1,14 @@
-"""Modified Bessel functions, and the normal distribution: more of what is tabulated in books."""
+"""Bessel functions and Airy's: what oscillates, and what grows and falls like exponentials."""
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import pi
 
 import numpy as np
 
 from wgtorch.op import elementwise
-from wgtorch.ops.samples import inside, positive
+from wgtorch.ops.samples import normal, positive, unary
 from wgtorch.ops.special import special, tabulated
-from wgtorch.storage import View
 
 # Modified Bessel functions
 
@@ -51,69 +50,107 @@ def _i1e(input):
     return np.copysign(special.i1e(input), input)
 
 
-# The normal distribution
+@tabulated("k0(input)", lambda grad, input: -grad * input._modified_bessel_k1(), positive,
+           torch="special.modified_bessel_k0", inplace=False)  # fmt: skip
+def _modified_bessel_k0(input):
+    "The modified Bessel function of the second kind, of order 0; infinite at 0, NaN below"
+    return special.k0(input)
 
 
-def density(input):
-    """exp(-input ** 2 / 2) / sqrt(2 pi)"""
-    return (input * input * -0.5).exp() * (1 / sqrt(2 * pi))
+@tabulated("k1(input)",
+           lambda grad, input, result: -grad * (input._modified_bessel_k0() + result / input),
+           positive, torch="special.modified_bessel_k1", inplace=False)  # fmt: skip
+def _modified_bessel_k1(input):
+    "The modified Bessel function of the second kind, of order 1; infinite at 0, NaN below"
+    return special.k1(input)
 
 
-@tabulated("ndtr(input)", lambda grad, input: grad * density(input),
-           torch="special.ndtr", inplace=False)  # fmt: skip
-def _ndtr(input):
-    "The area under the standard normal density up to input"
-    return special.ndtr(input)
+@tabulated("k0e(input)",
+           lambda grad, input, result: grad * (result - input._scaled_modified_bessel_k1()),
+           positive, torch="special.scaled_modified_bessel_k0", inplace=False)  # fmt: skip
+def _scaled_modified_bessel_k0(input):
+    "exp(input) * modified_bessel_k0(input)"
+    return special.k0e(input)
 
 
-@tabulated("log_ndtr(input)",
-           lambda grad, input, result: grad * (input * input * -0.5 - result).exp()
-           * (1 / sqrt(2 * pi)),
-           torch="special.log_ndtr", inplace=False)  # fmt: skip
-def _log_ndtr(input):
-    "The logarithm of ndtr, exact far below 0 too"
-    return special.log_ndtr(input)
+@tabulated("k1e(input)",
+           lambda grad, input, result: grad
+           * (result - input._scaled_modified_bessel_k0() - result / input),
+           positive, torch="special.scaled_modified_bessel_k1", inplace=False)  # fmt: skip
+def _scaled_modified_bessel_k1(input):
+    "exp(input) * modified_bessel_k1(input)"
+    return special.k1e(input)
 
 
-@tabulated("ndtri(input)",
-           lambda grad, result: grad * (result * result * 0.5).exp() * sqrt(2 * pi),
-           lambda rng, *shape: (inside(rng, *shape) + 1) / 2,
-           torch="special.ndtri", inplace=False)  # fmt: skip
-def _ndtri(input):
-    "The inverse of ndtr, for input in [0, 1]"
-    return special.ndtri(input)
+# Those that oscillate. Where float64 has lost the phase, scipy forgets it before numpy's sine does
 
 
-@tabulated("erfcx(input)",
-           lambda grad, input, result: grad * (2 * input * result - 2 / sqrt(pi)),
-           torch="special.erfcx", inplace=False)  # fmt: skip
-def _erfcx(input):
-    "exp(input ** 2) * erfc(input)"
-    return special.erfcx(input)
+def far_out(input, near, cosine: float, sine: float):
+    """The leading term of the asymptotic series for |x| > 1e8, else what scipy says."""
+    x = np.asarray(input, np.float64)
+    far = (np.abs(x) > 1e8) & np.isfinite(x)
+    a = np.abs(np.where(far, x, 1))
+    wave = (cosine * np.cos(a) + sine * np.sin(a)) / np.sqrt(pi * a)
+    return np.where(far, wave, near(np.where(far, 1, x)))
 
 
-@tabulated("entr(input)",
-           lambda grad, input: grad * (-input.log() - 1).masked_fill(input < 0, float("nan")),
-           positive, torch="special.entr", inplace=False)  # fmt: skip
-def _entr(input):
-    "-input * log(input); 0 at 0, minus infinity below"
-    return special.entr(input)
+@tabulated("bessel_j0(input)", lambda grad, input: -grad * input._bessel_j1(),
+           torch="special.bessel_j0", inplace=False)  # fmt: skip
+def _bessel_j0(input):
+    "The Bessel function of the first kind, of order 0"
+    return far_out(input, special.j0, 1, 1).astype(input.dtype)
 
 
-def slope_of_zeta(grad, input, other):
-    above = input + 1 if isinstance(input, View) else other.new_full((), input + 1)
-    return grad * -input * above._zeta(other)
+def slope_of_j1(grad, input, result):
+    """j0(x) - j1(x) / x; 1/2 at 0."""
+    zero = input == 0
+    return grad * (input._bessel_j0() - result / input.masked_fill(zero, 1)).masked_fill(zero, 0.5)
 
 
-@elementwise(
-    "zeta(input, other)",
-    vjp={"other": lambda grad, input, other: slope_of_zeta(grad, input, other)},
-    samples=lambda rng: [((2.5, positive(rng, 3, 5)), {})],
-    result="float",
-    torch="special.zeta",
-    inplace=False,
-)
-def _zeta(input, other):
-    "The Hurwitz zeta function: the sum over k >= 0 of 1 / (k + other) ** input"
-    ends = np.isinf(input) | (other == np.inf)
-    return np.where(ends, np.nan, special.zeta(input, other)).astype(other.dtype)
+@tabulated("bessel_j1(input)", slope_of_j1, torch="special.bessel_j1", inplace=False)
+def _bessel_j1(input):
+    "The Bessel function of the first kind, of order 1"
+    far = far_out(input, special.j1, -1, 1)
+    far = np.where(np.abs(input) > 1e8, far * np.sign(input), far)
+    return np.where(input == 0, input, far).astype(input.dtype)
+
+
+@tabulated("bessel_y0(input)", lambda grad, input: -grad * input._bessel_y1(), positive,
+           torch="special.bessel_y0", inplace=False)  # fmt: skip
+def _bessel_y0(input):
+    "The Bessel function of the second kind, of order 0; minus infinity at 0, NaN below"
+    value = far_out(input, special.y0, -1, 1)
+    return np.where(input < 0, np.nan, value).astype(input.dtype)
+
+
+@tabulated("bessel_y1(input)",
+           lambda grad, input, result: grad * (input._bessel_y0() - result / input), positive,
+           torch="special.bessel_y1", inplace=False)  # fmt: skip
+def _bessel_y1(input):
+    "The Bessel function of the second kind, of order 1; minus infinity at 0, NaN below"
+    value = far_out(input, special.y1, -1, -1)
+    return np.where(input < 0, np.nan, value).astype(input.dtype)
+
+
+def slope_of_spherical_j0(grad, input, result):
+    """(cos(x) - result) / x; 0 at 0."""
+    zero = input == 0
+    return grad * ((input.cos() - result) / input.masked_fill(zero, 1)).masked_fill(zero, 0)
+
+
+@tabulated("spherical_bessel_j0(input)", slope_of_spherical_j0,
+           torch="special.spherical_bessel_j0", inplace=False)  # fmt: skip
+def _spherical_bessel_j0(input):
+    "sin(input) / input; 1 at 0"
+    safe = np.where((input == 0) | np.isinf(input), 1, input)
+    ends = np.where(np.isinf(input), 0, np.sin(safe) / safe)
+    return np.where(input == 0, 1, ends).astype(input.dtype)
+
+
+@elementwise("airy_ai(input)", samples=unary(normal), result="float",
+             torch="special.airy_ai", inplace=False)  # fmt: skip
+def _airy_ai(input):
+    "The Airy function Ai; NaN below -2 ** 20, where no digit is left"
+    lost = ~np.isfinite(input) | (input < -(2.0**20))
+    value = special.airy(np.where(lost | (input > 104), 0, input))[0]
+    return np.where(lost, np.nan, np.where(input > 104, 0, value)).astype(input.dtype)
