@@ -8,18 +8,26 @@
 
 fn pow2(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }  // -126 <= n <= 127
 
-// x * 2^n for |n| <= 252: two steps reach the subnormals and stop short of a false infinity.
+// x * 2^n for 0.5 < x < 2 and |n| <= 252: two steps reach the subnormals and stop short of a false
+// infinity.
 fn scale_f32(x: f32, n: i32) -> f32 {
     let half = n >> 1u;
-    return held_f32(x * pow2(half)) * pow2(n - half);
+    return bitcast<f32>(bitcast<u32>(x) + (bitcast<u32>(half) << 23u)) * pow2(n - half);
 }
+
+// x rounded, for |x| < 2^21, in a float that has no bits for fractions: `round` and conversions to
+// integers take a GPU as long as eight sums. `rounded_f32` and `rounded_i32` read it.
+fn rounding(x: f32) -> f32 { return held_f32(x + 12582912.0); }
+fn rounded_f32(sum: f32) -> f32 { return sum - 12582912.0; }
+fn rounded_i32(sum: f32) -> i32 { return bitcast<i32>(sum) - 0x4b400000; }
 
 // 2^shift * e^(x + low) for |x| <= 110 and a tiny low.
 fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
-    let n = round((x + low) * 1.442695);
+    let sum = rounding((x + low) * 1.442695);
+    let n = rounded_f32(sum);
     let r = held_f32(x - n * 0.693145752) - (n * 1.4286068e-6 - low);
     let p = 0.49999994 + r * (0.16666517 + r * (0.04166828 + r * (0.008369249 + r * 0.0013820775)));
-    return scale_f32(1.0 + (r + r * r * p), i32(n) + shift);
+    return scale_f32(1.0 + (r + r * r * p), rounded_i32(sum) + shift);
 }
 
 // What is 0 anyhow is not computed: CPUs are slow at underflow.
@@ -32,8 +40,8 @@ fn exp_f32(x: f32) -> f32 {
 fn exp2_f32(x: f32) -> f32 {
     let vanishes = x < -150.0;
     let bounded = select(min(x, 129.0), 0.0, vanishes);
-    let n = round(bounded);
-    let result = scale_f32(exp2_near_zero(bounded - n), i32(n));
+    let sum = rounding(bounded);
+    let result = scale_f32(exp2_near_zero(bounded - rounded_f32(sum)), rounded_i32(sum));
     return select(select(result, 0.0, vanishes), x, is_nan_f32(x));
 }
 
@@ -44,11 +52,12 @@ fn exp2_near_zero(r: f32) -> f32 {
 
 fn expm1_f32(x: f32) -> f32 {
     let bounded = clamp(x, -18.0, 89.0);
-    let n = round(bounded * 1.442695);
+    let sum = rounding(bounded * 1.442695);
+    let n = rounded_f32(sum);
     let r = held_f32(bounded - n * 0.693145752) - n * 1.4286068e-6;
     let p = r + r * r * (0.49999997 + r * (0.16666542
         + r * (0.04166743 + r * (0.008366875 + r * 0.0013871863))));
-    let half = pow2(i32(n) - 1);  // 2^128 itself would overflow
+    let half = pow2(rounded_i32(sum) - 1);  // 2^128 itself would overflow
     let result = (half * p + (half - 0.5)) * 2.0;
     return select(result, x, is_nan_f32(x) | (magnitude(x) < 0x33000000u));
 }
@@ -151,8 +160,9 @@ fn pow_of_magnitude(bits: u32, y: f32) -> f32 {
     let y_upper = upper_f32(y);
     let product = y_upper * logarithm.x;
     let rest = y_upper * logarithm.y + (y - y_upper) * (logarithm.x + logarithm.y);
-    let n = round(clamp(product + rest, -160.0, 140.0));
-    let value = scale_f32(exp2_near_zero(held_f32(product - n) + rest), i32(n));
+    let sum = rounding(clamp(product + rest, -160.0, 140.0));
+    let near = held_f32(product - rounded_f32(sum)) + rest;
+    let value = scale_f32(exp2_near_zero(near), rounded_i32(sum));
     let grows = (bits > 0x3f800000u) != signbit_f32(y);
     let far = (abs(rough) > 160.0) | (bits == 0u) | (bits >= 0x7f800000u) | is_inf_f32(y);
     let limit = select(0.0, float_of(0x7f800000u), grows);
