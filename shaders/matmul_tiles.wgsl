@@ -23,9 +23,10 @@ var<workgroup> x_tile: array<vec4f, TILE_K * X_LINE>;
 var<workgroup> y_tile: array<vec4f, TILE_K * Y_LINE>;
 
 const QUADS = GROUPS_M * GROUPS_N * 4u;  // of each thread
+const MANY = QUADS > 16u;
 // Statements that end the kernel: from so many on they are compiled but once. Unrolled, an erf is too
 // much for the compiler of an H200, which then keeps no total in a register: 18 times as slow.
-const LONG = 16u;
+const LONG = select(1u, 16u, MANY);
 
 alias Totals = array<vec4f, QUADS>;
 alias X_From = array<X_PLACE, X_LOADS>;
@@ -95,6 +96,13 @@ fn multiply(total: ptr<function, Totals>, k: u32, row: u32, col: u32) {
             (*total)[at + 3u] = fma(vec4f(a.w), b[j], (*total)[at + 3u]);
         }
     }
+}
+
+// What is stored. Compilers keep sums that go out as they are in neighbouring registers; where
+// there are many, NVIDIA's multiplies an eighth faster if, for all that it knows, they change.
+fn outgoing(v: vec4f) -> vec4f {
+    if !MANY { return v; }
+    return bitcast<vec4f>(bitcast<vec4u>(v) + (launch.tiles >> 31u));  // + 0
 }
 
 @compute @workgroup_size(THREADS)
@@ -172,12 +180,13 @@ fn main(
                     for (var r = 0u; r < 4u; r++) {
                         let to = start_row + (row + i * THREADS_M) * 4u + r;
                         let side = start_col + (col + j * THREADS_N) * 4u;
-                        keep(z, to, side, total[(i * GROUPS_N + j) * 4u + r]);
+                        keep(z, to, side, outgoing(total[(i * GROUPS_N + j) * 4u + r]));
                     }
                 }
             }
         } else {  // a loop that compilers cannot unroll
-            var done = total;
+            var done: Totals;
+            for (var at = 0u; at < QUADS; at++) { done[at] = outgoing(total[at]); }
             for (var at = 0u; at < min(QUADS, launch.m + QUADS); at++) {  // which is QUADS
                 let to = start_row + (row + at / (GROUPS_N * 4u) * THREADS_M) * 4u + at % 4u;
                 let side = start_col + (col + at / 4u % GROUPS_N * THREADS_N) * 4u;

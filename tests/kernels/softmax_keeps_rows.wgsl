@@ -17,18 +17,22 @@ fn order_f32(x: f32) -> i32 {
 }
 fn is_nan_f32(x: f32) -> bool { return magnitude(x) > 0x7f800000u; }
 fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
-    let n = round((x + low) * 1.442695);
+    let sum = rounding((x + low) * 1.442695);
+    let n = rounded_f32(sum);
     let r = held_f32(x - n * 0.693145752) - (n * 1.4286068e-6 - low);
     let p = 0.49999994 + r * (0.16666517 + r * (0.04166828 + r * (0.008369249 + r * 0.0013820775)));
-    return scale_f32(1.0 + (r + r * r * p), i32(n) + shift);
+    return scale_f32(1.0 + (r + r * r * p), rounded_i32(sum) + shift);
 }
 fn magnitude(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
 fn signbit_f32(x: f32) -> bool { return (bitcast<u32>(x) >> 31u) != 0u; }
+fn rounding(x: f32) -> f32 { return held_f32(x + 12582912.0); }
+fn rounded_f32(sum: f32) -> f32 { return sum - 12582912.0; }
 fn held_f32(x: f32) -> f32 { return min(x, 3.0e38); }
 fn scale_f32(x: f32, n: i32) -> f32 {
     let half = n >> 1u;
-    return held_f32(x * pow2(half)) * pow2(n - half);
+    return bitcast<f32>(bitcast<u32>(x) + (bitcast<u32>(half) << 23u)) * pow2(n - half);
 }
+fn rounded_i32(sum: f32) -> i32 { return bitcast<i32>(sum) - 0x4b400000; }
 fn pow2(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }  // -126 <= n <= 127
 const LANES = 32u;
 const SIDE = 2u;
