@@ -342,10 +342,10 @@ def test_save_on_cpu_cuts_nothing(ran):
     home = backend(Device("webgpu"))
     with torch.autograd.graph.save_on_cpu():
         y = (a @ b).exp()
-    held = home.dock.moved["d2h"]
+    held = home.dock.sent
     z = y * 2  # y is alive, so that it is stored
     home.fill(z.value)
-    assert ran == ["mm+exp+mul"] and home.dock.moved["d2h"] > held
+    assert ran == ["mm+exp+mul"] and home.dock.sent > held
     z.sum().backward()
     close(b.grad, x.T @ (2 * np.exp(x @ w)), 1e-3)
 
@@ -441,5 +441,5 @@ def test_long_endings_are_not_unrolled(either_share, end, is_long):
     text = end(normal(32, 32)[1] @ normal(32, 32)[1], normal(32, 32)[1]).explain()
     if "GROUPS_M" not in text:
         pytest.skip("not a kernel of tiles")
-    ending, long = [int(re.search(rf"const {n} = (\d+)u", text)[1]) for n in ("ENDING", "LONG")]
+    ending, long = [int(re.search(rf"const {n} = .*\b(\d+)u", text)[1]) for n in ("ENDING", "LONG")]
     assert (ending >= long) is is_long
