@@ -1,27 +1,40 @@
-"""Copies that ride in products of matrices: the same bytes, whoever carries them."""
+"""Copies that run beside products of matrices: the same bytes, whoever carries them."""
 
 import numpy as np
 import pytest
 from recorder import N, graph
+from test_offload import race
 
 import wgtorch as torch
 from wgtorch.backend import backend
-from wgtorch.backends.webgpu.freight import QUAD, Freight
+from wgtorch.backends.webgpu import freight as room
+from wgtorch.backends.webgpu.freight import QUAD
+from wgtorch.backends.webgpu.timing import Timer
 from wgtorch.device import Device
 
 
 @pytest.fixture
-def freight(either_share):
-    """On the kernels of this adapter, and on those of the other class."""
+def freight(either_share, monkeypatch):
+    """On the kernels of this adapter, and on those of the other class; of short copies too."""
     home = backend(Device(either_share))
     if not home.dock.round_trip:
         pytest.skip("no memory that both sides see")
-    made = Freight(home, bytes_per_flop=1.0, least_bytes=64)
-    pool = home.dock.pool
-    made.start()
-    yield made
-    made.stop()
-    home.dock.pool = pool
+    monkeypatch.setattr(room, "SHARE", 1)
+    torch.webgpu.synchronize()
+    dock, queue = home.dock, home.queue
+    before = dock.pool, dock.freight, queue.ride
+    dock.load_beside_kernels(least=QUAD)
+    yield dock.freight
+    torch.webgpu.synchronize()
+    dock.pool, dock.freight, queue.ride = before
+
+
+@pytest.fixture
+def carried(freight):
+    """The same, where products take long by their plan."""
+    if freight.gpu.traits.is_software:
+        pytest.skip("its products have no time to carry")
+    return freight
 
 
 def network(x, ws):
@@ -38,10 +51,19 @@ def operands(width=64, layers=6):
     return x, ws
 
 
-@pytest.mark.parametrize("share", [1.0, 1e-3])
+def sent(freight, tensor):
+    """On its way to the host."""
+    there = tensor.to("cpu")
+    freight.dock.home.fill(tensor.storage.value)
+    freight.queue.flush()
+    assert freight.away.moves
+    return there
+
+
+@pytest.mark.parametrize("rate", [0.7, 5.0, 1000.0])  # some turns for one move, one, or several
 @pytest.mark.parametrize("prefetch", [0, 1, 3])
-def test_gradients_are_the_same(freight, share, prefetch):
-    freight.bytes_per_flop = share
+def test_gradients_are_the_same(freight, rate, prefetch):
+    freight.away.rate = freight.home.rate = rate
     x, ws = operands()
     want = [N(g) for g in torch.autograd.grad(network(x, ws), [x, *ws])]
     for _ in range(3):
@@ -50,46 +72,142 @@ def test_gradients_are_the_same(freight, share, prefetch):
         got = torch.autograd.grad(loss, [x, *ws])
         for a, b in zip(got, want, strict=True):
             assert np.array_equal(N(a), b)
-    tiles = any(kernel is not None for kernel in freight.carriers.values())
-    assert tiles is (freight.carried > 0)
-    if freight.home.gpu.traits.is_software is False:  # those for GPUs can carry
-        assert tiles and freight.carried >= QUAD
+    assert freight.gpu.traits.is_software is (freight.carried == 0)
+
+
+def test_both_ways_ride(carried):
+    x, ws = operands(layers=3)
+    with graph.save_on_cpu(prefetch=2):
+        loss = network(x, ws)
+    torch.webgpu.synchronize()  # all of it has left
+    before, rode = dict(carried.dock.moved), carried.carried
+    torch.autograd.grad(loss, ws)
+    back = carried.dock.moved["h2d"] - before["h2d"]
+    assert back == 7 * 4 * 64 * 64 and carried.dock.moved["d2h"] == before["d2h"]
+    assert back > carried.carried - rode >= back // 2  # not the first, for which nobody waits
+
+
+def test_a_copy_begins_the_pass_of_its_carrier(carried, monkeypatch):
+    x, ws = operands(layers=1)
+    there, queue, seen = sent(carried, x.detach() * 3), carried.queue, []
+    for name in ("close", "record"):
+        plain = getattr(queue, name)
+
+        def told(*args, plain=plain, name=name):
+            seen.append(args[0].label if args else name)
+            plain(*args)
+
+        monkeypatch.setattr(queue, name, told)
+    product = x.detach() @ ws[0].detach()
+    carried.dock.home.fill(product.storage.value)
+    place = seen.index("freight")
+    assert seen[place - 1 : place + 2] == ["close", "freight", "mm"]
+    assert np.array_equal(there.numpy(), 3 * N(x))
 
 
 def test_what_is_needed_early_is_copied(freight):
     x, _ = operands(layers=1)
-    y = (x.detach() * 3).to("cpu")
-    freight.queue.flush()
+    y = sent(freight, x.detach() * 3)
+    assert freight.away.left == 4 * 64 * 64
     assert np.array_equal(y.numpy(), 3 * N(x))
-    assert not freight.moves
+    assert not freight.away.moves
 
 
-def test_writes_and_frees_while_moves_wait(freight):
-    x, ws = operands(layers=2)
-    for turn in range(20):
-        h = x.detach().requires_grad_(True) * 2.0
-        with graph.save_on_cpu(prefetch=turn % 3):
-            y = (h * h).sum()
-        data = N(h)
-        if turn % 2:
-            h.mul_(100.0)
-        else:
-            del h
-        for _ in range(3):
-            torch.full((64, 64), float(turn), device="webgpu").add_(1)
-        if turn % 4 == 0:
-            x @ ws[0]
-        assert np.isclose(y.item(), (data * data).sum(), rtol=1e-4)
+def test_what_has_not_left_does_not_come_back(freight):
+    """Its device memory is there still; the host's is filled when somebody reads that."""
+    x, _ = operands(layers=1)
+    before = dict(freight.dock.moved)
+    with graph.save_on_cpu(prefetch=1):
+        y = (x * 2.0).square()
+    freight.queue.flush()
+    (grad,) = torch.autograd.grad(y.sum(), x, retain_graph=True)
+    assert freight.dock.moved == before and freight.away.left
+    saved = y.grad_fn._raw_saved_self.data.host
+    assert np.array_equal(N(grad), 8 * N(x)) and np.array_equal(saved.numpy(), 2 * N(x))
+    (again,) = torch.autograd.grad(y.sum(), x)
+    assert np.array_equal(N(again), N(grad))
+
+
+def test_what_comes_back_early_is_not_written_into(freight):
+    """It is the memory that is to leave."""
+    x, _ = operands(layers=1)
+    with graph.save_on_cpu():
+        y = (x * 2.0).square()
+    freight.queue.flush()
+    saved = y.grad_fn._saved_self.detach()
+    saved.mul_(100.0)
+    saved[0] = 1.0
+    assert np.array_equal(N(saved)[1:], 200 * N(x)[1:])
+    assert np.array_equal(N(torch.autograd.grad(y.sum(), x)[0]), 8 * N(x))
+
+
+def test_a_move_that_nobody_waits_for_ends(freight):
+    x, _ = operands(layers=1)
+    torch.webgpu.synchronize()
+    before, moved = freight.gpu.pool.live.current, dict(freight.dock.moved)
+    with graph.save_on_cpu():
+        y = (x * 2.0).square().sum()
+    freight.queue.flush()
+    assert freight.away.moves
+    del y
+    assert not freight.away.moves and freight.gpu.pool.live.current == before
+    assert freight.dock.moved == moved
+
+
+def test_memory_is_made_free(freight):
+    """empty_cache, and an allocation that fails, have all leave that waits."""
+    x, _ = operands(layers=1)
+    with graph.save_on_cpu():
+        y = (x * 2.0).square().sum()
+    freight.queue.flush()
+    before = freight.gpu.pool.live.current
+    torch.webgpu.empty_cache()
+    assert not freight.away.moves
+    assert freight.gpu.pool.live.current == before - 4 * 64 * 64
+    assert np.array_equal(N(torch.autograd.grad(y, x)[0]), 8 * N(x))
 
 
 def test_what_waits_is_bounded(freight, monkeypatch):
-    monkeypatch.setattr("wgtorch.backends.webgpu.freight.MOST", 3 * 64 * 64 * 4)
+    monkeypatch.setattr(room, "MOST", 3 * 64 * 64 * 4)
     x, _ = operands()
     with graph.save_on_cpu():
         h = x
         for _ in range(6):
             h = h.tanh()
-        freight.queue.flush()
-    assert sum(move.nbytes for move in freight.moves) <= 3 * 64 * 64 * 4
+            freight.dock.home.fill(h.storage.value)
+    assert freight.away.left == 3 * 64 * 64 * 4
     (grad,) = torch.autograd.grad(h.sum(), x)
     assert np.isfinite(N(grad)).all()
+
+
+def test_mutated_and_freed_sources_1000_times(freight):
+    """Moves that wait, that are halfway, and that are done, while others take the memory."""
+    x, ws = operands(layers=1)
+    freight.away.rate = freight.home.rate = 0.05
+
+    def between(turn):
+        if turn % 3:
+            x @ ws[0]
+
+    race("webgpu", 1000, between)
+    assert freight.gpu.traits.is_software is (freight.carried == 0)
+
+
+def test_times_and_bytes_of_what_rides(carried):
+    if not carried.gpu.traits.timestamps:
+        pytest.skip("no timestamps")
+    x, ws = operands(layers=3)
+    timer = Timer(carried.dock.home)
+    torch.webgpu.synchronize()
+    before = dict(carried.dock.moved)
+    timer.start()
+    with graph.save_on_cpu(prefetch=2):
+        loss = network(x, ws)
+    torch.webgpu.synchronize()
+    torch.autograd.grad(loss, ws)
+    spans = timer.stop()
+    products = [(s.begin, s.end) for s in spans if s.name.startswith("mm")]
+    for way in ("d2h", "h2d"):
+        moved = [s for s in spans if s.kind == way]
+        assert sum(s.nbytes for s in moved) == carried.dock.moved[way] - before[way] > 0
+        assert any((s.begin, s.end) in products for s in moved)

@@ -269,10 +269,10 @@ def test_a_value_comes_back_once_while_it_is_there(webgpu):
         y = h.sin()
         del h
     torch.webgpu.synchronize()
-    before = home.dock.fetched
+    before = home.dock.moved["h2d"]
     first = y.grad_fn._saved_self.clone()
     assert N(first).shape == (256,)
-    assert home.dock.fetched - before in (0, 1024)  # 0 where it has not left yet
+    assert home.dock.moved["h2d"] - before in (0, 1024)  # 0 where it has not left yet
     left, right = y.grad_fn._saved_self, y.grad_fn._saved_self
     assert left.storage is not right.storage
     left[:128] = 7.0  # whoever writes into what came back changes only his own
@@ -298,7 +298,7 @@ def test_an_attention_block_moves_each_storage_once(webgpu):
     w = ramp((16, 48), webgpu, grad=True)
     home = backend(torch.device(webgpu))
     torch.webgpu.synchronize()
-    before = home.dock.sent
+    before = home.dock.moved["d2h"]
     with graph.save_on_cpu(offload_parameters=True):
         q, k, v = (x @ w).chunk(3, -1)
         a = (q @ k.transpose(-2, -1)).softmax(-1)
@@ -306,7 +306,7 @@ def test_an_attention_block_moves_each_storage_once(webgpu):
     loss = out.sum()
     torch.webgpu.synchronize()
     elements = 2 * 8 * 16 + 3 * 2 * 8 * 16 + 2 * 8 * 8  # x; q, k and v; a
-    assert home.dock.sent - before <= 4 * elements
+    assert home.dock.moved["d2h"] - before <= 4 * elements
     loss.backward()
     assert np.isfinite(N(w.grad)).all()
 
@@ -332,7 +332,7 @@ def test_a_view_does_not_keep_its_base_on_the_device(webgpu):
 # Races
 
 
-def race(webgpu, turns):
+def race(webgpu, turns, between=lambda turn: None):
     """Sources are written to and freed at once, and their memory given to others."""
     rng = np.random.default_rng(0)
     for turn in range(turns):
@@ -353,6 +353,7 @@ def race(webgpu, turns):
         elif kind == 3:
             torch.webgpu.synchronize()
         del h
+        between(turn)
         noise = [torch.full((size,), 9.0 + turn, device=webgpu) * 1.5 for _ in range(2)]
         noise[0].add_(noise[1])
         if turn % 7 == 0:

@@ -1,9 +1,9 @@
 """What offloading saved tensors costs a training step, and where the GPU's time goes.
 
 python tools/bench_offload.py [--layers 12] [--dim 4096] [--batch 4] [--seq 512] [--png FILE]
-    transfers alone; a step of a transformer plain and with save_on_cpu, looking 0, 1, 2 and 4 nodes
-    ahead, of half of what is saved, and of a quarter of the bits; a chart of the two lanes, kernels
-    and copies, from timestamps of one step of each
+    transfers alone; a step of a transformer plain and with save_on_cpu, looking 0, 1, 2, 4 and 8
+    nodes ahead, with copies beside no kernel, of half of what is saved, and of a quarter of the
+    bits; a chart of the two lanes, kernels and copies, from timestamps of one step of each
 python tools/bench_offload.py overlap    whether this GPU copies and computes at the same time
 python tools/bench_offload.py spill      MB/s of saved tensors to a disk and back; plain files
 
@@ -38,7 +38,6 @@ from wgtorch.autograd.graph import (  # noqa: E402
     spill_to_disk,
 )
 from wgtorch.backend import backend  # noqa: E402
-from wgtorch.backends.webgpu.freight import Freight  # noqa: E402
 from wgtorch.backends.webgpu.timing import Span, Timer  # noqa: E402
 from wgtorch.device import Device  # noqa: E402
 
@@ -58,6 +57,7 @@ class Lanes(NamedTuple):
     send: float
     fetched: int
     fetch: float
+    beside: int  # bytes of both that moved while a kernel ran
 
     @classmethod
     def of(cls, spans: list[Span]) -> Lanes:
@@ -67,8 +67,10 @@ class Lanes(NamedTuple):
         def moved(kind: str) -> int:
             return sum(s.nbytes for s in spans if s.kind == kind)
 
+        kernels = {(s.begin, s.end) for s in spans if s.kind == "kernel"}
+        beside = sum(s.nbytes for s in spans if s.nbytes and (s.begin, s.end) in kernels)
         return cls(spans, spent("kernel") + spent("clear"), moved("d2h"), spent("d2h"),
-                   moved("h2d"), spent("h2d"))  # fmt: skip
+                   moved("h2d"), spent("h2d"), beside)  # fmt: skip
 
 
 class Step:
@@ -95,6 +97,15 @@ class Step:
         loss.backward()
         for p in self.model.parameters():
             HOME.fill(p.grad.storage.value)
+
+    def first_half(self) -> float:
+        """Seconds of forward alone."""
+        torch.webgpu.synchronize()
+        start = time.perf_counter()
+        scores = self.model(self.data[:, :-1])
+        HOME.fill(scores.storage.value)
+        torch.webgpu.synchronize()
+        return time.perf_counter() - start
 
     def seconds(self, way: Way, times: int = 2) -> float:
         """The least of a few, after one that compiles and fills the pools."""
@@ -128,8 +139,8 @@ def judged(value: float, met: bool, limit: str) -> str:
     return f"{value:.2f}  ({limit}: {'met' if met else 'MISSED'})"
 
 
-def transfers(pieces: int = 16) -> None:
-    """Both ways through the library, host and GPU clock."""
+def transfers(pieces: int = 16) -> tuple[float, float]:
+    """Both ways through the library by the host's clock: GB/s to the host, and back."""
     numel = 1 << (24 if not HOME.gpu.traits.is_software else 18)
     here = [torch.full((numel,), float(i), device="webgpu") for i in range(pieces)]
     for x in here:
@@ -149,19 +160,23 @@ def transfers(pieces: int = 16) -> None:
         home = time.perf_counter() - start
         del back
     assert there[3][5].item() == 3.0
-    for way, seconds in (("device to host", away), ("host to device", home)):
-        found = rate(nbytes, 1e3 * seconds)
+    rates = rate(nbytes, 1e3 * away), rate(nbytes, 1e3 * home)
+    for way, found in zip(("device to host", "host to device"), rates, strict=True):
         print(f"{way}: {judged(found, found >= LEAST_RATE, f'GB/s, floor {LEAST_RATE:g}')}")
+    return rates
 
 
-def steps(options: argparse.Namespace, sizes: dict[str, int]) -> None:
+def steps(options: argparse.Namespace, sizes: dict[str, int], rates: tuple[float, float]) -> None:
     step = Step(**sizes)
     torch.webgpu.synchronize()
     print(f"\n{' '.join(f'{k} {v}' for k, v in sizes.items())}:"
           f" {sum(p.numel() for p in step.model.parameters()) / 1e6:.1f} M parameters")  # fmt: skip
     plain = timed(step, "plain", nullcontext)
-    offloaded = {n: timed(step, f"save_on_cpu, {n} ahead", ahead(n), plain) for n in (0, 1, 2, 4)}
+    forward = step.first_half()
+    depths = (0, 1, 2, 4, 8)
+    offloaded = {n: timed(step, f"save_on_cpu, {n} ahead", ahead(n), plain) for n in depths}
     best = min(offloaded, key=lambda nodes: offloaded[nodes])
+    apart(step, plain)
     meter = device_budget(1 << 30)
     step(lambda: meter)
     half = meter.peak / 2**21
@@ -169,31 +184,20 @@ def steps(options: argparse.Namespace, sizes: dict[str, int]) -> None:
     quarter = lambda: compose_hooks(save_on_cpu(), compress("int8"))  # noqa: E731
     timed(step, "... as int8", quarter, plain)
     before, after = step.lanes(nullcontext), step.lanes(ahead(best))
-    report(plain, offloaded[best], before, after)
-    carried = riding(step, plain)
-    if carried is not None and carried[0] < offloaded[best]:
-        after = carried[1]
+    report(1e3 * plain, 1e3 * forward, 1e3 * offloaded[best], after, rates)
     if options.png:
         chart(before, after, Path(options.png))
 
 
-def riding(step: Step, plain: float) -> tuple[float, Lanes] | None:
-    """The same with copies that ride in products of matrices, see backends/webgpu/freight.py."""
-    if not HOME.dock.round_trip:
-        return None
-    freight = Freight(HOME)
-    freight.start()
-    found = {n: timed(step, f"riding, {n} ahead", ahead(n), plain) for n in (1, 4)}
-    best = min(found, key=lambda nodes: found[nodes])
-    freight.carried = freight.copied = 0
-    lanes = step.lanes(ahead(best))
-    freight.stop()
-    taking = sum(carrier is not None for carrier in freight.carriers.values())
-    print(f"carried {freight.carried / 2**20:.0f} MiB by {taking} kernels, copied"
-          f" {freight.copied / 2**20:.0f} MiB that nobody took in time")  # fmt: skip
-    cost = found[best] / plain
-    print(f"step, x plain: {judged(cost, cost <= MOST_COST, f'ceiling {MOST_COST:g}')}")
-    return found[best], lanes
+def apart(step: Step, plain: float) -> None:
+    """The same with copies one after the other with kernels, as the queue has them."""
+    dock = HOME.dock
+    freight, dock.freight = dock.freight, None
+    HOME.queue.ride = lambda nanoseconds: None
+    timed(step, "... beside no kernel", save_on_cpu, plain)
+    dock.freight = freight
+    if freight is not None:
+        HOME.queue.ride = freight.ride
 
 
 def timed(step: Step, name: str, way: Way, plain: float = 0.0) -> float:
@@ -206,23 +210,28 @@ def timed(step: Step, name: str, way: Way, plain: float = 0.0) -> float:
     return seconds
 
 
-def report(plain: float, offloaded: float, before: Lanes, after: Lanes) -> None:
-    moved = after.send + after.fetch
-    print(f"\nby timestamps: compute {before.compute:.2f} ms plain, {after.compute:.2f} offloaded")
-    for way, nbytes, ms in (
-        ("to the host", after.sent, after.send),
-        ("to the device", after.fetched, after.fetch),
-    ):
-        print(f"  {way}: {nbytes / 2**20:.1f} MiB in {ms:.2f} ms,"
-              f" {judged(rate(nbytes, ms), rate(nbytes, ms) >= LEAST_RATE, 'GB/s')}")  # fmt: skip
+def report(
+    plain: float, forward: float, offloaded: float, after: Lanes, rates: tuple[float, float]
+) -> None:
+    """Of milliseconds: a step, its forward, and a step that moved what its lanes show."""
+    away, back = (rate_time(n, r) for n, r in zip((after.sent, after.fetched), rates, strict=True))
+    moved, backward = after.sent + after.fetched, plain - forward
+    print(f"\nto the host {after.sent / 2**20:.1f} MiB, {away:.2f} ms of the bus alone;"
+          f" forward takes {forward:.2f} ms")  # fmt: skip
+    print(f"to the device {after.fetched / 2**20:.1f} MiB, {back:.2f} ms; backward {backward:.2f}")
+    print(f"{after.beside / 2**20:.1f} MiB of both moved beside kernels")
+    hidden = 1 - (offloaded - plain) / (away + back) if moved else 1.0
     cost = offloaded / plain
-    hidden = 1 - 1e3 * (offloaded - plain) / moved if moved else 1.0
-    print(f"transfers {moved:.2f} ms are {moved / before.compute:.2f} of compute;"
-          f" hidden: {hidden:.2f} of them")  # fmt: skip
-    if moved < before.compute:
+    print(f"transfers are {(away + back) / plain:.2f} of the step; hidden: {hidden:.2f} of them")
+    if away < forward and back < backward:
         print(f"step, x plain: {judged(cost, cost <= MOST_COST, f'ceiling {MOST_COST:g}')}")
     else:
         print(f"step, x plain: {cost:.2f} (no ceiling: transfers take longer than compute)")
+
+
+def rate_time(nbytes: int, gigabytes: float) -> float:
+    """Milliseconds at so many GB/s."""
+    return nbytes / gigabytes / 1e6
 
 
 def spill(pieces: int = 48, numel: int = 1 << 20) -> None:
@@ -303,8 +312,8 @@ def main(given: list[str] | None = None) -> None:
         spill()
         return
     print(torch.webgpu.get_device_name())
-    transfers()
-    steps(options, {name: getattr(options, name) for name in sizes})
+    rates = transfers()
+    steps(options, {name: getattr(options, name) for name in sizes}, rates)
 
 
 if __name__ == "__main__":

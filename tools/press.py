@@ -68,7 +68,7 @@ class Queue:
     def nothing(self, *_: Any) -> None:
         pass
 
-    dispatch = copy = clear = write = flush = wait = drop_groups = depart = nothing
+    dispatch = copy = clear = write = flush = wait = drop_groups = depart = ride = nothing
 
 
 class Pipelines:

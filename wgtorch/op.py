@@ -366,8 +366,7 @@ class Pass:
     front: tuple[str, ...] = ()  # WGSL declarations, or names of shader files, put in front
     temps: tuple[tuple[str, DType, int], ...] = ()
     clear: tuple[str, ...] = ()  # buffers set to zero before
-    # `NAME(i)` in the shader: where element i of a layout is; for an input's name, `NAME_nth(i)`
-    # is the element itself
+    # `NAME(i)` in the shader: where element i of a layout is; `INPUT_nth(i)`: the element itself
     places: tuple[tuple[str, Layout], ...] = ()
     fields: tuple[str, ...] = ()  # what `numbers` are, where the declarations in front add some
     merge: str = ""  # WGSL over a and b: `merge_NAME(place, b)` joins b with the a that is there
@@ -376,6 +375,7 @@ class Pass:
     # behind `front`; elementwise ops that follow may take its place
     store: tuple[str, ...] = ()
     by_fours: bool = False
+    nanoseconds: float = 0.0  # on a large GPU, where known: copies may be made beside it
 
 
 def asks(formula: Callable) -> list[str]:

@@ -130,12 +130,14 @@ class Product:
         store = stored(result.dtype, len(reads), result.by_fours)
         numbers = self.numbers(kernel) | self.x.numbers | self.y.numbers | result.numbers
         groups = folded(kernel.tiles, self.batches * kernel.parts)
+        time = kernel.nanoseconds
         if target == "result" and not result.partial:
             main = launched(kernel.shader, groups, numbers, reads, target, front)
-            return replace(main, store=store, by_fours=result.by_fours)
+            return replace(main, store=store, by_fours=result.by_fours, nanoseconds=time)
         share = (target, float32, kernel.parts * self.batches * self.m * self.n)
         temps = () if target == "result" else (share,)
-        return launched(kernel.shader, groups, numbers, reads, target, [*front, *store], temps)
+        main = launched(kernel.shader, groups, numbers, reads, target, [*front, *store], temps)
+        return replace(main, nanoseconds=time)
 
     def sum(self, kernel: Kernel) -> Pass:
         """Adds the parts up, and stores what the main kernel could not."""
@@ -160,6 +162,7 @@ class Kernel:
     tiles: int
     parts: int
     k_part: int
+    nanoseconds: float = 0.0
 
 
 def launched(
@@ -199,7 +202,7 @@ def choose(product: Product, traits: Any) -> Kernel:
                     best, least = (tile, parts), time
     if best is None:
         return cut("matmul_plain.wgsl", (), product, 32, 32, 1, 4)
-    return tiled(product, *best)
+    return replace(tiled(product, *best), nanoseconds=least)
 
 
 def eight_as_one(traits: Any) -> bool:

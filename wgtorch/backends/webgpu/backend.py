@@ -168,8 +168,8 @@ class WebGPU:
         return self.gpu.pool.stats() | {
             "saved_tensors.host_bytes.current": dock.pool.live.current,
             "saved_tensors.host_bytes.peak": dock.pool.live.peak,
-            "saved_tensors.d2h_bytes.total": dock.sent,
-            "saved_tensors.h2d_bytes.total": dock.fetched,
+            "saved_tensors.d2h_bytes.total": dock.moved["d2h"],
+            "saved_tensors.h2d_bytes.total": dock.moved["h2d"],
         }
 
     def reset_peak(self) -> None:
@@ -178,10 +178,11 @@ class WebGPU:
 
     def empty_cache(self) -> None:
         """Free blocks go back to the driver, their bind groups first."""
+        self.dock.unload()
         self.queue.flush()
-        dropped = self.gpu.pool.drop_free()
+        dropped = [*self.gpu.pool.drop_free(), *self.dock.pool.drop_free()]
         self.gpu.pipelines.forget(self.queue, set(dropped))
-        for block in [*dropped, *self.dock.pool.drop_free()]:
+        for block in dropped:
             block.handle.destroy()
 
     def abandoned(self) -> None:

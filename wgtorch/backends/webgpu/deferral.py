@@ -120,6 +120,8 @@ class Deferrals:
         if value is not None:
             value.buffer, value.promise = buffer, None
         deferred.result, deferred.buffers = buffer, ()
+        if step.nanoseconds:
+            queue.ride(step.nanoseconds)
         queue.dispatch(step.kernel, blocks, step.numbers, step.groups)
 
     # With ops at its end
@@ -167,6 +169,8 @@ class Deferrals:
         blocks = [buffers[slot].block for slot in step.slots[:-1]]
         blocks += home.blocks(program, pairs)
         numbers = (*step.numbers, *program.load_numbers, *program.scalars)
+        if step.nanoseconds:
+            home.queue.ride(step.nanoseconds)
         home.queue.dispatch(kernel, blocks, numbers, step.groups)
 
     def _kernel(self, plan: Plan, program: Program, pairs: Pairs) -> Kernel | None:

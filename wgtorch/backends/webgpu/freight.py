@@ -1,176 +1,148 @@
-"""Freight is copies between device and host that ride in kernels which compute for long.
+"""Freight is what moves between device and host beside kernels that compute for long.
 
-One queue runs copies and kernels one after the other. A product of matrices keeps a GPU busy for
-milliseconds and its bus idle; here some more workgroups of its own launch write host memory, or
-read it. A Move waits for such a carrier; who needs what it moves before one came has it copied.
-Off unless `Freight(home).start()`: worth it where tools/bench_offload.py overlap says (c) hides.
+One queue runs copies and kernels one after the other. But dispatches of one pass without a barrier
+between run side by side, and the barriers for what a pass uses first all stand before it: so a
+kernel that copies begins a pass, one that computes for milliseconds comes next, and the bus is busy
+meanwhile. A Move waits for such a carrier; who needs what it moves before has it copied then.
 """
 
 from __future__ import annotations
 
-import re
-from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
-from wgtorch.backends.webgpu.pipelines import FIELDS, Kernel
-from wgtorch.backends.webgpu.pool import STORAGE, Buffer, Pool
+from wgtorch.backends.webgpu import library
+from wgtorch.backends.webgpu.codegen import declare_launch
+from wgtorch.backends.webgpu.pool import SLACK, STORAGE, Buffer
 
-PAIRS = 2  # moves that one carrier takes along
-SPARE = 16  # workgroups that move; more would keep those waiting that compute
-MOST = 256 << 20  # bytes that may wait
+# Bytes a nanosecond, where a product takes the time that product.py estimates, and the workgroups
+# that keep the bus as busy: what the bus does not take at once stands in the way of the product.
+AWAY = 40.0, 8
+HOME = 45.0, 64
+ALONE = 128  # workgroups where no kernel is beside
+LEAST = 1 << 16  # bytes that are worth a place in a pass
+MOST = 1 << 28  # bytes of the device that may wait to leave
+SHARE = 16  # ... and no more than one in so many bytes that are in use
 QUAD = 16  # bytes that a thread moves at a time
-CARRIES = "for (var z = group.z; z < launch.batches * launch.parts; z += groups.z)"
-THREADS = "FREIGHT_THREADS"
-HEAD = re.compile(
-    r"(@compute @workgroup_size\([^)]*\))\s*fn main\(\s*@builtin\(workgroup_id\) group: vec3u,"
-    r"\s*@builtin\(num_workgroups\) groups: vec3u,"
-    r"\s*@builtin\(local_invocation_index\) local: u32,?\s*\)"
-)
-MAIN = """
-{attributes}
-fn main(
-    @builtin(workgroup_id) group: vec3u,
-    @builtin(num_workgroups) groups: vec3u,
-    @builtin(local_invocation_index) local: u32,
-) {{
-    if group.z > 0u {{
-        carried(group - vec3u(0u, 0u, 1u), groups - vec3u(0u, 0u, 1u), local);
-        return;
-    }}
-    let mover = group.y * groups.x + group.x;
-    if mover >= {spare}u {{ return; }}
-    let step = min({spare}u, groups.x * groups.y) * {threads};
-    let first = mover * {threads} + local;
-{moves}}}
-"""
-MOVE = """    for (var i = launch.begin_{n} + first; i < launch.end_{n}; i += step) {{
-        freight_to_{n}[i] = freight_from_{n}[i];
-    }}
-"""
+
+
+class Facts(NamedTuple):
+    """What those who measure want to know of a piece that moves."""
+
+    way: str
+    nbytes: int
+    note: Any  # what `queue.note` said when the move was asked for
 
 
 class Move:
-    """Bytes that are to be elsewhere, in quads; `done` of them are."""
+    """Bytes that are to be elsewhere; so many quads of them are."""
 
-    __slots__ = ("done", "nbytes", "quads", "source", "target")
+    __slots__ = ("done", "nbytes", "note", "quads", "source")
 
-    def __init__(self, source: Buffer, target: Buffer, nbytes: int):
-        self.source, self.target, self.nbytes = source, target, nbytes
+    def __init__(self, source: Buffer, nbytes: int, note: Any):
+        self.source, self.nbytes, self.note = source, nbytes, note
         self.quads, self.done = -(-nbytes // QUAD), 0
+
+    @property
+    def left(self) -> int:
+        return self.nbytes - QUAD * self.done
+
+
+class Lane:
+    """Moves one way, "d2h" or "h2d", the oldest first. One whose target is dropped drops out."""
+
+    def __init__(self, way: str, rate: float, groups: int):
+        self.way, self.rate, self.groups = way, rate, groups
+        self.moves: dict[ref[Buffer], Move] = {}  # by targets
+        self.drop = lambda target: self.moves.pop(target, None)
+
+    def add(self, source: Buffer, target: Buffer, nbytes: int, note: Any) -> None:
+        self.moves[ref(target, self.drop)] = Move(source, nbytes, note)
+
+    def first(self) -> tuple[Buffer, Move] | None:
+        for target, move in list(self.moves.items()):
+            buffer = target()
+            if buffer is not None:
+                return buffer, move
+        return None
+
+    @property
+    def left(self) -> int:
+        return sum([move.left for move in list(self.moves.values())])
 
 
 class Freight:
-    """`bytes_per_flop`: what the bus moves while a kernel computes."""
+    def __init__(self, dock: Any, least: int = LEAST):
+        self.dock, self.queue, self.gpu, self.least = dock, dock.queue, dock.home.gpu, least
+        self.away, self.home = Lane("d2h", *AWAY), Lane("h2d", *HOME)
+        self.carried = self.copied = 0  # bytes, beside a carrier and without one
+        launch = dict.fromkeys(library.head("freight.wgsl")["launch"].split(), "u32")
+        self.kernel: Any = None
+        self.text = declare_launch(launch) + library.shader("freight.wgsl")
+        self.queue.ride = self.ride
 
-    def __init__(self, home: Any, bytes_per_flop: float = 1e-3, least_bytes: int = 1 << 16):
-        self.home, self.queue, self.dock = home, home.queue, home.dock
-        self.bytes_per_flop, self.least_bytes = bytes_per_flop, least_bytes
-        self.moves: deque[Move] = deque()
-        self.carriers: dict[Kernel, Kernel | None] = {}
-        self.carried = self.copied = 0  # bytes, for those who measure
-        self.empty = home.take(QUAD)
+    def takes(self, source: Buffer, target: Buffer, nbytes: int) -> bool:
+        """Whether this can be moved by a kernel, and is worth it."""
+        blocks = source.block, target.block
+        widest = self.gpu.traits.most_binding_bytes - SLACK
+        return nbytes >= self.least and all(
+            [b.handle and b.handle.usage & STORAGE == STORAGE and b.size <= widest for b in blocks]
+        )
 
-    def start(self) -> None:
-        if self.dock.round_trip:
-            pool = self.dock.pool
-            self.dock.pool = Pool(self.queue.device, pool.usage | STORAGE)
-            self.dock.pool.make_room, self.dock.pool.fail = pool.make_room, pool.fail
-            self.dock.freight = self
-            self.queue.dispatch = self.dispatch
+    def load(self, lane: Lane, source: Buffer, target: Buffer, nbytes: int) -> None:
+        lane.add(source, target, nbytes, self.queue.note())
+        most = min(MOST, self.gpu.pool.live.current // SHARE)
+        while self.away.left > most:
+            self.finish(self.away, *self.away.first())  # type: ignore[misc]
 
-    def stop(self) -> None:
-        self.unload()
-        self.dock.freight = None
-        self.queue.__dict__.pop("dispatch", None)
-
-    def load(self, source: Buffer, target: Buffer, nbytes: int) -> None:
-        usages = [b.block.handle and b.block.handle.usage & STORAGE for b in (source, target)]
-        if nbytes < self.least_bytes or not all(u == STORAGE for u in usages):
-            self.queue.copy(source, target, nbytes)
-            return
-        self.moves.append(Move(source, target, nbytes))
-        while sum([QUAD * (move.quads - move.done) for move in self.moves]) > MOST:
-            self.copy(self.moves.popleft())
+    def near(self, target: Buffer) -> Buffer | None:
+        """Where on the device that still is which is to go to this buffer of the host."""
+        move = self.away.moves.get(ref(target))
+        return None if move is None else move.source
 
     def settle(self, buffer: Buffer) -> None:
-        """What goes from or to this buffer is copied now."""
-        for move in [m for m in self.moves if m.source is buffer or m.target is buffer]:
-            self.moves.remove(move)
-            self.copy(move)
+        """What goes to this buffer is there before anything that is recorded from here on; what
+        comes from it has left."""
+        for lane in (self.away, self.home):
+            for target, move in list(lane.moves.items()):
+                held = target()
+                if held is not None and (held is buffer or move.source is buffer):
+                    self.finish(lane, held, move)
 
     def unload(self) -> None:
-        while self.moves:
-            self.copy(self.moves.popleft())
+        """The same of everything."""
+        for lane in (self.away, self.home):
+            while first := lane.first():
+                self.finish(lane, *first)
 
-    def copy(self, move: Move) -> None:
-        self.copied += move.nbytes
-        self.queue.copy(move.source, move.target, move.nbytes)
+    def finish(self, lane: Lane, target: Buffer, move: Move) -> None:
+        self.queue.close()
+        self.copied += move.left
+        self.piece(lane, target, move, move.quads, ALONE)
+        self.queue.close()
 
-    # In place of the queue's method
-
-    def dispatch(self, kernel: Kernel, blocks: list, numbers: tuple, groups: Any) -> None:
-        really = type(self.queue).dispatch
-        carrier = self.carrier(kernel) if self.moves else None
-        if carrier is None:
-            really(self.queue, kernel, blocks, numbers, groups)
+    def ride(self, nanoseconds: float) -> None:
+        """The dispatch that comes next takes so long: what the bus moves meanwhile goes along."""
+        if not (self.away.moves or self.home.moves):
             return
-        m, n, k, batches = numbers[:4]
-        room = int(2.0 * m * n * k * batches * self.bytes_per_flop) // QUAD
-        moves, more, bound = [], [], list(blocks)
-        # a kernel may not read a buffer that its spare workgroups could write
-        apart = [m for m in self.moves if not {m.source.block, m.target.block} & set(blocks)]
-        for move in apart[:PAIRS]:
-            end = min(move.quads, move.done + room)
-            room -= end - move.done
-            more += [move.done, end]
-            bound += [move.source.block, move.target.block]
-            self.carried += QUAD * (end - move.done)
-            move.done = end
-            moves.append(move)
-        for _ in range(PAIRS - len(moves)):
-            more += [0, 0]
-            bound += [self.empty.block, self.empty.block]
-        for move in moves:
-            if move.done == move.quads:
-                self.moves.remove(move)
-        x, y, z = groups
-        really(self.queue, carrier, bound, (*numbers, *more), (x, y, z + 1))
+        self.queue.close()
+        for lane in (self.away, self.home):
+            room = left = int(nanoseconds * lane.rate)
+            while left >= self.least and (first := lane.first()):
+                target, move = first
+                end = min(move.quads, move.done + left // QUAD)
+                nbytes = min(move.left, QUAD * (end - move.done))
+                left -= nbytes
+                self.carried += nbytes
+                self.piece(lane, target, move, end, -(-lane.groups * nbytes // room))
 
-    def carrier(self, kernel: Kernel) -> Kernel | None:
-        """The same kernel with room for moves; None for one that cannot."""
-        if kernel not in self.carriers:
-            self.carriers[kernel] = self._built(kernel)
-        return self.carriers[kernel]
-
-    def _built(self, kernel: Kernel) -> Kernel | None:
-        pipelines = self.home.gpu.pipelines
-        source = next((text for text, known in pipelines.cache.items() if known is kernel), "")
-        fields, head = FIELDS.search(source), HEAD.search(source)
-        count = len(re.findall(r"@group\(0\) @binding\(", source))
-        fits = count + 2 * PAIRS < self.home.gpu.most_buffers
-        if not (fields and head and fits and CARRIES in source):
-            return None
-        if not fields[1].startswith("m: u32, n: u32, k: u32, batches: u32"):
-            return None
-        return pipelines.get(with_room(source, fields, head, count), f"{kernel.label}+freight")
-
-
-def with_room(source: str, fields: Any, head: Any, count: int) -> str:
-    """The kernel's text, its `main` called by one that moves first."""
-    listed = "".join([f", begin_{n}: u32, end_{n}: u32" for n in range(PAIRS)])
-    text = source.replace(head[0], "fn carried(group: vec3u, groups: vec3u, local: u32)").replace(
-        fields[0], f"struct Launch {{ {fields[1]}{listed} }}"
-    )
-    size = re.search(r"workgroup_size\(([^),]*)", head[1])
-    assert size is not None
-    moves = "".join([MOVE.format(n=n) for n in range(PAIRS)])
-    main = MAIN.format(attributes=head[1], spare=SPARE, threads=THREADS, moves=moves)
-    bindings = "".join(
-        [
-            f"@group(0) @binding({count + 2 * n + i}) var<storage, {access}>"
-            f" freight_{way}_{n}: array<vec4u>;\n"
-            for n in range(PAIRS)
-            for i, (way, access) in enumerate((("from", "read_write"), ("to", "read_write")))
-        ]
-    )
-    return f"{text}\n{bindings}const {THREADS} = u32({size[1]});\n{main}"
+    def piece(self, lane: Lane, target: Buffer, move: Move, end: int, groups: int) -> None:
+        if self.kernel is None:
+            self.kernel = self.gpu.pipelines.get(self.text, "freight")
+        facts = Facts(lane.way, min(move.left, QUAD * (end - move.done)), move.note)
+        blocks, numbers = (move.source.block, target.block), (move.done, end)
+        self.queue.beside(self.kernel, blocks, numbers, (groups, 1, 1), facts)
+        self.dock.moved[lane.way] += facts.nbytes
+        move.done = end
+        if end == move.quads:
+            lane.drop(ref(target))

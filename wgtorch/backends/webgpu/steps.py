@@ -19,6 +19,7 @@ class Step(NamedTuple):
     cleared: tuple[int, ...]
     temps: tuple[int, ...]  # bytes of those that begin with this pass
     complaint: str | Exception  # see complaints.py
+    nanoseconds: float = 0.0  # see Pass
 
 
 def dispatched(home: Any, steps: Iterable[Step], buffers: list[Any]) -> None:
@@ -29,6 +30,8 @@ def dispatched(home: Any, steps: Iterable[Step], buffers: list[Any]) -> None:
         for slot in step.cleared:
             home.queue.clear(buffers[slot])
         blocks = [buffers[slot].block for slot in step.slots]
+        if step.nanoseconds:
+            home.queue.ride(step.nanoseconds)
         if step.kernel.checks:
             checked(home, step, blocks)
         else:

@@ -144,6 +144,7 @@ class Launcher:
                     tuple([slots[name] for name in step.clear]),
                     tuple([numel * dtype.itemsize for _, dtype, numel in step.temps]),
                     step.complaint or f"{op.name}(): index {{index}} is out of range",
+                    step.nanoseconds,
                 )
             )
         return steps, bound

@@ -1,9 +1,9 @@
 """A Timer measures on the GPU when each kernel and each copy ran.
 
-While it is on, every dispatch is a pass of its own whose begin and end leave a timestamp, and
-copies stand between two empty passes that do. Where the adapter has no timestamps, each of them is
-waited for, and the host's clock counts. A queue that is not timed pays nothing: the timer takes
-the place of the queue's methods, and gives it back.
+While it is on, every dispatch is a pass of its own whose begin and end leave a timestamp (those
+that run side by side share one), and copies stand between two empty passes that do. Where the
+adapter has no timestamps, each of them is waited for, and the host's clock counts. A queue that is
+not timed pays nothing: the timer takes the place of the queue's methods, and gives it back.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Page:
         self.queries = device.create_query_set(type="timestamp", count=PLACES)
         usage = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
         self.target = device.create_buffer(size=8 * PLACES, usage=usage)
-        self.facts: list[tuple] = []
+        self.facts: list[list[tuple]] = []
 
     @property
     def is_full(self) -> bool:
         return 2 * len(self.facts) >= PLACES
 
-    def take(self, facts: tuple) -> int:
-        self.facts.append(facts)
+    def take(self, *facts: tuple) -> int:
+        self.facts.append([*facts])
         return 2 * len(self.facts) - 2
 
 
 class Timer:
     """`note()` is asked at each dispatch and copy; its answer comes back with the Span."""
 
-    METHODS = ("dispatch", "copy", "clear", "open")
+    METHODS = ("dispatch", "beside", "copy", "clear", "open", "note")
 
     def __init__(self, home: Any, note: Callable[[], Any] = lambda: None, exact: bool = True):
         self.home, self.queue, self.note = home, home.queue, note
@@ -96,9 +96,23 @@ class Timer:
         if not self.has_clock:
             self._clocked("dispatch", kernel, blocks, numbers, groups)
             return
-        self.queue.close()
+        self._joins()
         self._really("dispatch", kernel, blocks, numbers, groups)
         self.queue.close()
+
+    def beside(self, kernel: Any, blocks: Any, numbers: tuple, groups: Any, facts: Any) -> None:
+        way, nbytes, note = facts
+        self.facts = way, f"beside {way}", nbytes, note or self.note()
+        if not self.has_clock:
+            self._clocked("beside", kernel, blocks, numbers, groups, facts)
+            return
+        self._joins()
+        self._really("beside", kernel, blocks, numbers, groups, facts)
+
+    def _joins(self) -> None:
+        """A pass that is open holds what runs beside this: they share its times."""
+        if self.queue.compute is not None:
+            self.pages[-1].facts[-1].append(self.facts)
 
     def copy(self, source: Buffer, target: Buffer, nbytes: int) -> None:
         usages = [b.block.handle.usage & wgpu.BufferUsage.MAP_READ for b in (source, target)]
@@ -161,7 +175,7 @@ class Timer:
             page = Page(queue.device)
             queue.wait()
             before = time.perf_counter_ns()
-            queue.open_timed(page.queries, page.take(()), 1)
+            queue.open_timed(page.queries, page.take(), 1)
             queue.waiting += 1
             queue.flush()
             queue.wait()
@@ -182,6 +196,7 @@ class Timer:
         page.queries.destroy()
         page.target.destroy()
         spans = []
-        for (kind, name, nbytes, note), (begin, end) in zip(page.facts, pairs, strict=True):
-            spans.append(Span(kind, name, nbytes, int(begin), max(int(begin), int(end)), note))
+        for together, (begin, end) in zip(page.facts, pairs, strict=True):
+            for kind, name, nbytes, note in together:
+                spans.append(Span(kind, name, nbytes, int(begin), max(int(begin), int(end)), note))
         return spans

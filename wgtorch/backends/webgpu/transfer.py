@@ -15,7 +15,8 @@ import numpy as np
 import wgpu
 
 from wgtorch.backends.webgpu.complaints import Complaints, Said, raise_first
-from wgtorch.backends.webgpu.pool import Buffer, Pool
+from wgtorch.backends.webgpu.freight import Freight
+from wgtorch.backends.webgpu.pool import STORAGE, Buffer, Pool
 from wgtorch.backends.webgpu.queue import Queue
 from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.storage import Value
@@ -40,8 +41,7 @@ class Download:
         if self.value.promise is not None:
             return False
         self.staging = self.dock.pool.take(self.nbytes)
-        self.dock.move(self.value.buffer, self.staging, self.nbytes)
-        self.dock.sent += self.nbytes
+        self.dock.move("d2h", self.value.buffer, self.staging, self.nbytes)
         self.value = None
         return True
 
@@ -90,27 +90,25 @@ class Fetch:
     def begin(self, value: Value) -> None:
         """It will be needed: on its way, where it can ride along; else there at once."""
         download = self.download
-        dock, nbytes = download.dock, download.nbytes
-        if dock.freight is None:
-            self.fulfil(value)
-        elif self.buffer is None:
-            dock.settle(download.staging)
+        dock, nbytes, staging = download.dock, download.nbytes, download.staging
+        if self.buffer is None and dock.freight is not None and dock.near(staging) is None:
             self.buffer = dock.home.take(nbytes)
-            dock.move(download.staging, self.buffer, nbytes)
+            dock.move("h2d", staging, self.buffer, nbytes)
+        elif self.buffer is None:
+            self.fulfil(value)
 
     def fulfil(self, value: Value) -> None:
         download = self.download
         dock, nbytes, staging = download.dock, download.nbytes, download.staging
         assert staging is not None
-        if self.buffer is None:
-            dock.settle(staging)
+        buffer = self.buffer or dock.near(staging)
+        if buffer is None:
             buffer = dock.home.take(nbytes)
+            dock.moved["h2d"] += nbytes
             dock.queue.copy(staging, buffer, nbytes)
-        else:
-            buffer = self.buffer
+        elif buffer is self.buffer:
             dock.settle(buffer)
         value.buffer = buffer
-        dock.fetched += nbytes
         value.promise = None
 
 
@@ -126,8 +124,10 @@ class Dock:
         self.queue.depart = self.leave
         self.waiting: list[weakref.ref[Download]] = self.queue.departures
         self.complaints = Complaints(self)
-        self.freight: Any = None  # takes copies along in kernels, if it is started
-        self.sent = self.fetched = 0  # bytes that went to the host and came back
+        self.moved = {"d2h": 0, "h2d": 0}  # bytes that went to the host and came back
+        self.freight: Freight | None = None
+        if self.round_trip and gpu.traits.kind == "discrete":
+            self.load_beside_kernels()
 
     def send(self, value: Value) -> Download:
         download = Download(self, value)
@@ -143,19 +143,40 @@ class Dock:
             if download is not None and download.value is not None and not download.leave():
                 self.waiting.append(reference)
 
-    def move(self, source: Buffer, target: Buffer, nbytes: int) -> None:
+    def load_beside_kernels(self, **limits: int) -> None:
+        """Copies are made by kernels beside others, see freight.py: worth it where there is a bus.
+        Staging memory is to be had by kernels from here on."""
+        pool, self.pool = self.pool, Pool(self.queue.device, ROUND_TRIP | STORAGE)
+        self.pool.make_room, self.pool.fail = pool.make_room, pool.fail
+        self.freight = Freight(self, **limits)
+
+    def move(self, way: str, source: Buffer, target: Buffer, nbytes: int) -> None:
         """A copy that nobody waits for."""
-        (self.freight.load if self.freight else self.queue.copy)(source, target, nbytes)
+        freight = self.freight
+        if freight is not None and freight.takes(source, target, nbytes):
+            freight.load(freight.away if way == "d2h" else freight.home, source, target, nbytes)
+        else:
+            self.moved[way] += nbytes
+            self.queue.copy(source, target, nbytes)
+
+    def near(self, staging: Buffer | None) -> Buffer | None:
+        """The buffer of the device whose bytes have not all left for this one yet."""
+        return None if self.freight is None or staging is None else self.freight.near(staging)
 
     def settle(self, buffer: Buffer | None) -> None:
-        """A copy from or to this buffer is made, if it was on its way."""
+        """Copies from or to this buffer are made, if they were to be."""
         if self.freight is not None and buffer is not None:
             self.freight.settle(buffer)
 
+    def unload(self) -> None:
+        """All that was to be copied is."""
+        if self.freight is not None:
+            self.queue.flush()  # what leaves then is among it
+            self.freight.unload()
+
     def finish(self) -> None:
         """Waits for everything submitted so far; raises what kernels complained about."""
-        if self.freight is not None:
-            self.freight.unload()
+        self.unload()
         left = self.complaints.leave()
         self.queue.flush()
         self.queue.wait()
