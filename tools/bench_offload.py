@@ -281,9 +281,8 @@ def chart(before: Lanes, after: Lanes, path: Path) -> None:
         for kind, words in WORDS.items():
             lane = 1 if kind == "kernel" else 0
             spans = [s for s in lanes.spans if s.kind == kind]
-            bars = [((s.begin - zero) / 1e6, (s.end - s.begin) / 1e6) for s in spans]
-            total = sum(width for _, width in bars)
-            label = f"{words}: {total:.1f} ms"
+            bars = joined([((s.begin - zero) / 1e6, (s.end - zero) / 1e6) for s in spans])
+            label = f"{words}: {sum(width for _, width in bars):.1f} ms"
             if kind != "kernel":
                 label += f", {sum(s.nbytes for s in spans) / 2**20:.0f} MiB"
             axis.broken_barh(bars, (lane - 0.35, 0.7), color=COLOURS[kind], label=label)
@@ -295,6 +294,16 @@ def chart(before: Lanes, after: Lanes, path: Path) -> None:
     figure.savefig(path, dpi=110)
     plt.close(figure)
     print(f"chart: {path}")
+
+
+def joined(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """(begin, width) of what these spans, each from begin to end, cover together."""
+    bars: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if bars and begin <= sum(bars[-1]):
+            begin, end = bars[-1][0], max(end, sum(bars.pop()))
+        bars.append((begin, end - begin))
+    return bars
 
 
 def main(given: list[str] | None = None) -> None:

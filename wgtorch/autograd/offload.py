@@ -25,9 +25,12 @@ class save_on_cpu(saved_tensors_hooks):
     The copy is promised when a tensor is saved, and made when a submit passes by: it neither
     stalls nor cuts a fused kernel. Tensors of the cpu stay as they are; so do parameters, whose
     memory is needed anyway (`offload_parameters=True` moves them too). In backward, the tensors of
-    the next `prefetch` nodes are sent for while one runs (None: of as many as help this device, 1
-    on a GPU, 0 where the GPU is a program). `save_on_cpu(fn)` returns `fn()` run inside.
-    `device_type` is accepted for PyTorch's sake and not needed.
+    the next `prefetch` nodes are sent for while one runs (None: of as many as help this device, 4
+    on a GPU with memory of its own, 1 on another, 0 where the GPU is a program). A GPU with memory
+    of its own copies while it computes; the last few that are saved, a sixteenth of what is in use
+    there, wait for a kernel to copy beside, and never leave if backward wants them first.
+    `save_on_cpu(fn)` returns `fn()` run inside. `device_type` is accepted for PyTorch's sake and
+    not needed.
     """
 
     def __init__(

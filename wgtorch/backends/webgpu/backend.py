@@ -48,7 +48,8 @@ class WebGPU:
         self.dialect = self.gpu.dialect
         self.take, self.queue = self.gpu.pool.take, self.gpu.queue
         self.dock = Dock(self)
-        self.prefetch = 0 if self.gpu.traits.is_software else 1  # nodes to look ahead in backward
+        traits = self.gpu.traits  # nodes to look ahead in backward:
+        self.prefetch = 0 if traits.is_software else 1 if self.dock.freight is None else 4
         self.gpu.abandoned = self.abandoned
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
