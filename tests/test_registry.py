@@ -53,6 +53,8 @@ def test_the_one_that_says_most_goes_first(device):
         assert x.sin().unique().tolist() == [1]
         assert x[0].sin().unique().tolist() == [2]
         assert x.half().sin().unique().tolist() == [3]
+        with registry.register_forward("sin", device, lambda input: input * 0 + 4, override=True):
+            assert x[0].sin().unique().tolist() == x.half().sin().unique().tolist() == [4]
         found = registry.find_kernel_with_predicate("sin", device, x[0])
         assert found is not None and found.info.conditional
         assert registry.find_kernel_with_predicate("cos", device, x) is None
@@ -169,6 +171,27 @@ def test_backward(device):
     backward.unregister()
     np.testing.assert_allclose(got, (X, X), rtol=1e-6)
     assert not np.allclose(two()[0], X)
+
+
+def test_backward_of_some_dtypes_or_devices(device):
+    def slope(x):
+        return torch.autograd.grad(x.sin().sum(), x)[0].float().cpu().numpy()
+
+    x = on(device).requires_grad_()
+    half = on(device).half().requires_grad_()
+    place = "meta" if device == "cpu" else "cpu"
+    with registry.register_backward("sin", lambda grad: grad * 7, dtypes=[torch.float16]):
+        assert np.unique(slope(half)) == [7]
+        np.testing.assert_allclose(slope(x), np.cos(X), rtol=1e-5)
+        with pytest.raises(errors.RegistrationFailedError, match="override=True"):
+            registry.register_backward("sin", lambda grad: grad)
+        with registry.register_backward("sin", lambda grad: grad * 3, override=True):
+            assert np.unique(slope(x)) == [3]
+        with registry.register_backward("sin", lambda grad: grad, device=place, override=True):
+            assert np.unique(slope(half)) == [7]
+    np.testing.assert_allclose(slope(x), np.cos(X), rtol=1e-5)
+    assert "sin" in torch.list_ops(has_autograd=True)
+    assert "argmax" in torch.list_ops(has_autograd=False)
 
 
 def test_backward_that_is_wrong():

@@ -10,8 +10,8 @@ import os as _os
 
 from wgtorch import backends  # registers cpu, webgpu and meta
 from wgtorch import (
-    accelerator, amp, autograd, cpu, create, cuda, random, reshaping as _reshaping, return_types,
-    sampling as _sampling, show, version, webgpu,
+    accelerator, amp, autograd, buffers as _buffers, cpu, create, cuda, random,
+    reshaping as _reshaping, return_types, sampling as _sampling, show, version, webgpu,
 )  # fmt: skip
 from wgtorch.amp.autocast_mode import (
     autocast, autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache,
@@ -96,7 +96,7 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 
 def __getattr__(name: str) -> object:
     if name not in _LATER:
-        raise AttributeError(f"module 'wgtorch' has no attribute {name!r}")
+        return _importlib.import_module("wgtorch.absent").found(name)
     module = _importlib.import_module(f"wgtorch.{_LATER[name]}")
     return module if name == _LATER[name] else getattr(module, name)
 
@@ -105,11 +105,16 @@ def __dir__() -> list[str]:
     return [*globals(), *_LATER]
 
 
-def _of_devices(name: str) -> object:
-    """A function of the registry that is also `device.NAME`."""
-    return staticmethod(lambda *args, **given: __getattr__(name)(*args, **given))  # type: ignore[operator]
+class _OfDevices:
+    """What the registry has on devices and is also `device.NAME`."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, instance: object, owner: object = None) -> object:
+        return __getattr__(self._name)
 
 
 for _name in _DEVICES:
-    setattr(device, _name, _of_devices(_name))
+    setattr(device, _name, _OfDevices(_name))
 device.is_webgpu_available = staticmethod(is_webgpu_available)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from wgtorch.storage import Storage, Value, View
 Attrs = dict[str, Any]
 
 
+@runtime_checkable
 class Backend(Protocol):
     device: Device
 

@@ -135,6 +135,19 @@ class DTypeComponentsMismatchError(RegistryError, ValueError):
     """Components that do not fit the dtype they should make up."""
 
 
+# Questions
+
+
+def is_shape_error(error: object) -> bool:
+    """Whether shapes did not fit. The text is `str(error)`."""
+    return isinstance(error, ShapeError)
+
+
+def is_registry_error(error: object) -> bool:
+    """Whether a registry refused something."""
+    return isinstance(error, RegistryError)
+
+
 # What was probably meant
 
 

@@ -16,6 +16,7 @@ from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import overwritten, write
 from wgtorch.dtype import bool_, int64, uint8
 from wgtorch.errors import IndexOutOfBoundsError
+from wgtorch.layout import wrap_dim
 from wgtorch.storage import View
 
 
@@ -33,6 +34,21 @@ class Indexed:
     def at(self, *index: Any) -> Any:
         """`x[index]`, for those who come from languages without it."""
         return getitem(self, index[0] if len(index) == 1 else index)
+
+    def slice(
+        self, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Any:
+        """Every `step`-th of `start` to `end` along `dim`, both of which must lie in the tensor:
+        IndexOutOfBoundsError where `x[start:end:step]` would do with less.
+        """
+        at = wrap_dim(dim, self.ndim)  # type: ignore[attr-defined]
+        size = self.layout.shape[at] if self.layout.shape else 0
+        for name, place in (("start", start), ("end", end)):
+            if place is not None and not -size <= place <= size:
+                raise IndexOutOfBoundsError(
+                    f"slice(): {name} {place} is out of bounds for dimension {dim} with size {size}"
+                )
+        return DOORS["_slice"](self, at, start, end, step)
 
     def __iter__(self) -> Any:
         if not self.layout.shape:  # type: ignore[attr-defined]

@@ -1,13 +1,16 @@
 """Names of wgtorch that are imported when they are first asked for, and where they are."""
 
-MODULES = ("einops", "func", "linalg", "nn", "optim", "profiler", "registry",
-           "shape_inference", "signal", "special", "testing", "types", "utils")  # fmt: skip
+MODULES = ("_ops", "einops", "func", "linalg", "nn", "optim", "profiler", "indexing",
+           "registry", "shape_inference", "signal", "special", "testing", "types", "typing",
+           "utils")  # fmt: skip
 EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
           "unpack")  # fmt: skip
 WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
            "kaiser_window")  # fmt: skip
 PROFILER = ("profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",)
 DEVICES = (
+    "BufferUsage", "DeviceBuffer", "DeviceCapabilities", "DeviceConfig", "DeviceContext",
+    "DeviceEntry", "DeviceHandle",
     "get_device_config", "get_device_context", "has_device", "initialize_device",
     "is_cpu_only_mode", "list_custom_devices", "list_devices", "register_device", "require_webgpu",
     "unregister_device", "validate_device",
@@ -31,8 +34,9 @@ REGISTRY = (
 )  # fmt: skip
 TYPES = (
     "AxesRecord", "DeviceInput", "DeviceLike", "DeviceType", "IndexSpec", "IndicesSpec", "MaskSpec",
-    "Number", "RangeSpec", "ReduceOperation", "Shape", "SliceSpec", "Sublist", "SublistElement",
-    "SubscriptIndex", "TensorCreator", "TensorData", "TensorLike", "TensorMeta", "TypedArray",
+    "Number", "RangeSpec", "ReduceOperation", "Shape", "ShapedTensor", "SliceSpec", "Sublist",
+    "SublistElement", "SubscriptIndex", "TensorCreator", "TensorData", "TensorLike", "TensorMeta",
+    "TypedArray",
 )  # fmt: skip
 FUNCTIONAL = (  # of nn.functional, under the same name here
     "bilinear", "channel_shuffle", "conv3d", "conv_transpose3d", "cosine_similarity",
@@ -47,5 +51,6 @@ LATER = {
     **dict.fromkeys(("apply_out", "create_cum_extreme_result"), "_ops"),
     **dict.fromkeys(PROFILER, "profiler"),
     **dict.fromkeys(WINDOWS, "windows"),
-    **dict.fromkeys((*DEVICES, *REGISTRY), "registry"),
+    **dict.fromkeys(REGISTRY, "registry"),
+    **dict.fromkeys(DEVICES, "registry.devices"),
 }

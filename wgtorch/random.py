@@ -285,14 +285,15 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
 
 
 def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: DType | None = None,
-              device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
+              device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+              **named: Any) -> Tensor:  # fmt: skip
     """As `rand`, with the shape, dtype and device of `input`."""
     return rand(input.layout.shape, generator=generator, dtype=dtype or input.dtype,
                 device=device or input.device, requires_grad=requires_grad, **named)  # fmt: skip
 
 
 def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: DType | None = None,
-               device: Any = None, requires_grad: bool = False,
+               device: Any = None, requires_grad: bool = False, memory_format: Any = None,
                **named: Any) -> Tensor:  # fmt: skip
     """As `randn`, with the shape, dtype and device of `input`."""
     return randn(input.layout.shape, generator=generator, dtype=dtype or input.dtype,

@@ -136,10 +136,4 @@ def storage(self: Storage) -> TypedStorage:
     return TypedStorage(self)
 
 
-def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The bytes under all views of this memory."""
-    return UntypedStorage(self.storage)
-
-
 Storage.__call__ = storage  # type: ignore[attr-defined, method-assign]  # tensor.storage is the noun itself
-Tensor.untyped_storage = untyped_storage  # type: ignore[attr-defined, method-assign]

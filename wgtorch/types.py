@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
+from wgtorch.buffers import CPUStorage, WebGPUStorage
 from wgtorch.device import Device
 from wgtorch.dtype import DType
+from wgtorch.indexing import IndexSpec, IndicesSpec, MaskSpec, RangeSpec, SliceSpec
 from wgtorch.layout import Layout
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor
+from wgtorch.typing import Number, ShapedTensor, TensorCreator, TensorLike
 
-Number = bool | int | float | complex
 Shape = Size
 DeviceType = Literal["cpu", "webgpu", "meta"]  # or the name of one that was registered
 DeviceLike = str | int | Device | None
 DeviceInput = DeviceLike
 TypedArray = np.ndarray
-TensorLike = Tensor | np.ndarray | Number | Sequence
-TensorData = np.ndarray | Number | Sequence
+TensorData = CPUStorage | WebGPUStorage | np.ndarray | Number | Sequence
 
-# What stands in x[...]
-SliceSpec = slice
-RangeSpec = range
-MaskSpec = Tensor | np.ndarray | Sequence
-IndicesSpec = Tensor | np.ndarray | Sequence
-IndexSpec = int | slice | range | EllipsisType | Tensor | np.ndarray | Sequence | None
+__all__ = [
+    "AxesRecord", "DeviceInput", "DeviceLike", "DeviceType", "IndexSpec", "IndicesSpec", "MaskSpec",
+    "Number", "RangeSpec", "ReduceOperation", "Shape", "ShapedTensor", "SliceSpec", "Sublist",
+    "SublistElement", "SubscriptIndex", "TensorCreator", "TensorData", "TensorLike", "TensorMeta",
+    "TypedArray",
+]  # fmt: skip
 
 # What einsum and einops take
 SublistElement = int | EllipsisType
@@ -37,12 +38,6 @@ Sublist = list[SublistElement]
 SubscriptIndex = int  # from 0 to 51
 AxesRecord = dict[str, int]
 ReduceOperation = Literal["sum", "mean", "max", "min", "prod", "any", "all"] | Callable
-
-
-class TensorCreator(Protocol):
-    """What makes a tensor of a shape, as `torch.zeros` does."""
-
-    def __call__(self, *size: Any, dtype: DType | None = None, device: Any = None) -> Tensor: ...
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from wgtorch.autograd.anomaly_mode import (
 from wgtorch.autograd.engine import run_backward as execute_backward
 from wgtorch.autograd.function import Function, FunctionCtx
 from wgtorch.autograd.grad_mode import set_multithreading_enabled
-from wgtorch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from wgtorch.autograd.gradcheck import GradcheckError, GradcheckResult, gradcheck, gradgradcheck
 from wgtorch.autograd.gradients import backward, grad
 from wgtorch.autograd.graph import (
     GradientEdge,
@@ -52,6 +52,7 @@ __all__ = [
     "Function",
     "FunctionCtx",
     "GradcheckError",
+    "GradcheckResult",
     "GradientEdge",
     "Node",
     "PackHook",

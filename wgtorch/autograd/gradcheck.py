@@ -11,6 +11,7 @@ import numpy as np
 from wgtorch.autograd.gradcheck_modes import (
     Direction,
     GradcheckError,
+    GradcheckResult,
     array,
     by_parts,
     check_batched,
@@ -44,7 +45,8 @@ def gradcheck(
 
     Meant for float64 inputs (eps 1e-6, atol 1e-5, rtol 1e-3). Where every input that wants a
     gradient is float32 on a device without float64, eps, atol and rtol are 1e-2. A mismatch is a
-    GradcheckError that shows both Jacobians, or False without `raise_exception`.
+    GradcheckError that shows both Jacobians, or False without `raise_exception`; its `result` is a
+    GradcheckResult.
     `check_forward_ad` compares the Jacobian of forward mode besides, `check_batched_grad` two
     gradients at once with each; `fast_mode` compares in one random direction.
     """
@@ -120,10 +122,11 @@ class Check:
                         f" was {nondet_tol}."
                     )
                 if not np.allclose(got, want, rtol=rtol, atol=atol):
-                    raise GradcheckError(
+                    text = (
                         f"Jacobian mismatch for output {o} with respect to input"
                         f" {self.wanting[k]},\nnumerical:{want}\nanalytical:{got}\n"
                     )
+                    raise self.mismatch(text, numerical, analytical)
 
     def compare_forward(self, eps: float, atol: float, rtol: float) -> None:
         numerical = self.numerical(eps)
@@ -132,11 +135,23 @@ class Check:
         for o, row in enumerate(numerical):
             for k, want in enumerate(row):
                 if not np.allclose(found[o][k], want, rtol=rtol, atol=atol):
-                    raise GradcheckError(
+                    text = (
                         f"Jacobian computed with forward mode mismatch for output {o} with respect"
                         f" to input {self.wanting[k]},\nnumerical:{want}\nanalytical:"
                         f"{found[o][k]}\n"
                     )
+                    raise self.mismatch(text, numerical, found)
+
+    def mismatch(self, text: str, numerical: Any, found: Any) -> GradcheckError:
+        """The complaint, with how far every Jacobian is off."""
+        error = GradcheckError(text)
+        errors = {
+            (o, self.wanting[k]): float(np.abs(found[o][k] - want).max(initial=0))
+            for o, row in enumerate(numerical)
+            for k, want in enumerate(row)
+        }
+        error.result = GradcheckResult(False, errors)
+        return error
 
     def analytical(self) -> list[list[np.ndarray]]:
         """[output][input] -> Jacobian, a row for each element of the input."""

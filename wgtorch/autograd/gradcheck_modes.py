@@ -4,6 +4,7 @@ along one random direction."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,21 @@ from wgtorch.storage import View
 BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation."
 
 
+@dataclass(frozen=True)
+class GradcheckResult:
+    """What a comparison of Jacobians found: true where they agree."""
+
+    ok: bool
+    errors: dict[tuple[int, int], float]  # (output, input) -> the largest difference
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
 class GradcheckError(RuntimeError):
-    """A gradient is not what the differences say."""
+    """A gradient is not what the differences say. `result` has the differences, if some were."""
+
+    result: GradcheckResult | None = None
 
 
 def array(tensor: Any) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Transforms of functions: derivatives and batches, which nest in any order."""
 
+from wgtorch.absent import answer_for
 from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.func.forward import jacfwd, jvp, linearize
 from wgtorch.func.reverse import grad, grad_and_value, hessian, jacrev, vjp
@@ -18,3 +19,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+answer_for(__name__)

@@ -5,6 +5,7 @@ Dense factorizations of a GPU's tensors are computed on the cpu, which is said o
 
 from __future__ import annotations
 
+from wgtorch.absent import answer_for
 from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.errors import LinAlgError
 
@@ -27,3 +28,5 @@ def diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
 
 globals().update({name: PUBLIC["_linalg_" + name] for name in _OWN})
 globals().update({name: PUBLIC[op] for name, op in _SHARED.items()})
+
+answer_for(__name__)

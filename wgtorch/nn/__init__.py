@@ -1,5 +1,6 @@
 """Neural networks: modules, their parameters, and the functions they are made of."""
 
+from wgtorch.absent import answer_for
 from wgtorch.nn import functional, init, utils
 from wgtorch.nn.activation import (
     CELU,
@@ -142,3 +143,5 @@ from wgtorch.nn.transformer import (
     TransformerEncoderLayer,
 )
 from wgtorch.nn.transposed import Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+
+answer_for(__name__)

@@ -1,5 +1,6 @@
 """Optimizers, which change parameters by their gradients, and learning rate schedules."""
 
+from wgtorch.absent import answer_for
 from wgtorch.optim import lr_scheduler
 from wgtorch.optim.adadelta import Adadelta
 from wgtorch.optim.adafactor import Adafactor
@@ -21,3 +22,5 @@ __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
     "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler",
 ]  # fmt: skip
+
+answer_for(__name__)

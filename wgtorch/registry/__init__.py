@@ -29,12 +29,14 @@ from wgtorch.registry.configs import (
     WebGPUKernelConfig,
 )  # fmt: skip
 from wgtorch.registry.devices import (
+    DeviceBuffer,
     DeviceCapabilities,
     DeviceConfig,
     DeviceContext,
     DeviceEntry,
     DeviceHandle,
     DeviceLike,
+    DeviceRegistry,
     DeviceType,
     get_device_capabilities,
     get_device_config,

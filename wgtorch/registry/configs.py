@@ -21,6 +21,7 @@ class BaseKernelConfig:
     dtypes: tuple[DType, ...] = ()  # of the first tensor; empty: any
     predicate: KernelPredicate | None = None
     priority: int = 0  # of kernels that say equally much, the higher goes first
+    override: bool = False  # goes before all that do not say this, however much those say
 
 
 @dataclass(frozen=True, kw_only=True)

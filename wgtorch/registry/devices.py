@@ -6,11 +6,12 @@ wgtorch/backend.py). A backend may stand in front of another and pass on what it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wgtorch.backend import backend, factories, register
+from wgtorch.backend import Backend, backend, factories, register
+from wgtorch.buffers import DeviceBuffer as DeviceBuffer
 from wgtorch.device import ALIASES, Device
 from wgtorch.errors import (
     DeviceError,
@@ -28,16 +29,19 @@ METHODS = ("upload", "download", "send", "elementwise", "draw", "source", "reduc
            "structured", "assign", "synchronize", "explain")  # fmt: skip
 DeviceType = str
 DeviceLike = str | int | Device | None
-DeviceContext = Any  # a backend: what runs the ops of a device that is open
+DeviceContext = Backend  # what runs the ops of a device that is open
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceConfig:
-    """A device type for `register_device`: `factory(device)` makes the backend of a device."""
+    """A device type for `register_device`: `factory(device)` makes the backend of a device, which
+    also synchronizes; `capabilities(device)` says what it can do, for those who ask.
+    """
 
     name: str
     factory: Callable[[Device], Any]
     doc: str = ""
+    capabilities: Callable[[Device], DeviceCapabilities] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,11 @@ class DeviceEntry:
 
 @dataclass(frozen=True)
 class DeviceCapabilities:
-    """What an adapter can do."""
+    """What an adapter can do: `features` by name, `limits` in bytes and counts."""
 
     name: str
-    features: dict[str, Any]
+    features: dict[str, bool]
+    limits: dict[str, Any]
 
 
 class DeviceHandle(Handle):
@@ -64,7 +69,41 @@ class DeviceHandle(Handle):
         return Device(self.name, index)
 
 
-CUSTOM: dict[str, DeviceConfig] = {}
+class DeviceRegistry:
+    """Device types by name."""
+
+    def __init__(self) -> None:
+        self.custom: dict[str, DeviceConfig] = {}
+
+    def get(self, name: str) -> DeviceEntry | None:
+        name = ALIASES.get(name, name)
+        if name in self.custom:
+            return DeviceEntry(name, self.custom[name], True)
+        if name in Device.types:
+            return DeviceEntry(name, DeviceConfig(name=name, factory=factories[name]), False)
+        return None
+
+    def add(self, config: DeviceConfig) -> None:
+        self.custom[config.name] = config
+        register(config.name, opener(config))
+
+    def remove(self, name: str) -> None:
+        del self.custom[name], factories[name]
+        Device.types.remove(name)
+        for key in [key for key in Device._known if key[0] == name]:
+            del Device._known[key]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __iter__(self) -> Iterator[DeviceEntry]:
+        return iter([entry for name in Device.types if (entry := self.get(name))])
+
+    def __len__(self) -> int:
+        return len(Device.types)
+
+
+ENTRIES = DeviceRegistry()
 
 
 def register_device(name: str | DeviceConfig, factory: Callable[[Device], Any] | None = None, *,
@@ -86,8 +125,7 @@ def register_device(name: str | DeviceConfig, factory: Callable[[Device], Any] |
             f"register_device(): factory of {config.name!r} must be a function of a device, not"
             f" {type(config.factory).__name__}"
         )
-    CUSTOM[config.name] = config
-    register(config.name, opener(config))
+    ENTRIES.add(config)
     return DeviceHandle(config.name, lambda: unregister_device(config.name))
 
 
@@ -106,19 +144,16 @@ def opener(config: DeviceConfig) -> Callable[[Device], Any]:
 
 def unregister_device(name: str) -> None:
     """Takes a device of a user away; tensors on it can still be read."""
-    if name not in CUSTOM:
+    if name not in ENTRIES.custom:
         what = "is the library's own" if name in Device.types else "is not registered"
         raise InvalidConfigError(f"unregister_device(): {name!r} {what}")
-    del CUSTOM[name], factories[name]
-    Device.types.remove(name)
-    for key in [key for key in Device._known if key[0] == name]:
-        del Device._known[key]
+    ENTRIES.remove(name)
 
 
 def has_device(name: str | Device) -> bool:
     """Whether there is such a device type."""
     text = name.type if isinstance(name, Device) else str(name).partition(":")[0]
-    return ALIASES.get(text, text) in Device.types
+    return text in ENTRIES
 
 
 def list_devices() -> list[str]:
@@ -128,15 +163,14 @@ def list_devices() -> list[str]:
 
 def list_custom_devices() -> list[str]:
     """Those that users registered."""
-    return sorted(CUSTOM)
+    return sorted(ENTRIES.custom)
 
 
 def get_device_config(name: str | Device) -> DeviceConfig:
     """What a device type was registered with."""
-    known = validate_device(name)
-    if known.type in CUSTOM:
-        return CUSTOM[known.type]
-    return DeviceConfig(name=known.type, factory=factories[known.type])
+    entry = ENTRIES.get(validate_device(name).type)
+    assert entry is not None
+    return entry.config
 
 
 def get_device_context(device: DeviceLike = None) -> DeviceContext:
@@ -152,13 +186,17 @@ def initialize_device(device: DeviceLike = None) -> Device:
 
 
 def get_device_capabilities(device: DeviceLike = None) -> DeviceCapabilities:
-    """What the adapter of a webgpu device can do."""
+    """What the adapter of a webgpu device can do, or what a device of a user says of itself."""
     known = validate_device("webgpu" if device is None else device)
+    said = get_device_config(known).capabilities
     if known.type != "webgpu":
-        return DeviceCapabilities(str(known), {})
+        return said(known) if said else DeviceCapabilities(str(known), {}, {})
     require_webgpu()
     found = adapter.order()[known.index]
-    return DeviceCapabilities(found.name, asdict(found.traits))
+    facts = asdict(found.traits)
+    features = {name: fact for name, fact in facts.items() if isinstance(fact, bool)}
+    limits = {name: fact for name, fact in facts.items() if not isinstance(fact, bool | str)}
+    return DeviceCapabilities(found.traits.name, features, limits)
 
 
 def is_cpu_only_mode() -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from wgtorch.autograd.function import FunctionCtx
 from wgtorch.autograd.recipe import RECIPES
+from wgtorch.device import Device
+from wgtorch.dtype import DType, asked
 from wgtorch.errors import (
     AutogradGradientMismatchError,
     AutogradNotRegisteredError,
     InvalidConfigError,
     OpKindMismatchError,
+    RegistrationFailedError,
 )
 from wgtorch.op import Composite, Op, ViewOp, asks
 from wgtorch.registry.handles import AutogradHandle
@@ -30,10 +33,15 @@ AutogradDType = str
 
 @dataclass(frozen=True, kw_only=True)
 class AutogradConfig:
-    """`backward` is a dict of formulas by input, or one function that returns all gradients."""
+    """`backward` is a dict of formulas by input, or one function that returns all gradients; it
+    may be for one type of devices, or for some dtypes (of the gradient), only.
+    """
 
     op: str
     backward: dict[str, BackwardFn] | BackwardFn
+    device: str | None = None
+    dtypes: tuple[DType, ...] = ()
+    override: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,8 @@ def part(op: Op, backward: BackwardFn, place: int, count: int) -> BackwardFn:
 
 def fits(op: Op, name: str, formula: BackwardFn) -> BackwardFn:
     """The formula, whose answer must have the shape of its input (or broadcast to the op's)."""
+    if name not in op.inputs:
+        raise InvalidConfigError(f"{op.name} has no input {name}; it has {', '.join(op.inputs)}")
     if not callable(formula):
         raise InvalidConfigError(f"{op.name}: the formula of {name} is not a function")
     known = {"grad", "result", "results", *op.inputs, *op.attrs, *getattr(op, "outputs", ())}
@@ -98,32 +108,65 @@ def fits(op: Op, name: str, formula: BackwardFn) -> BackwardFn:
     return formula
 
 
-def register_backward(op: Any, backward: Any = None) -> Any:
+def limited(op: Op, formula: BackwardFn, former: BackwardFn | None, device: str | None,
+            dtypes: tuple[DType, ...]) -> BackwardFn:  # fmt: skip
+    """A formula for some devices and dtypes; elsewhere what was there before counts."""
+    mine, others = asks(formula), asks(former) if former else []
+    asked = list(dict.fromkeys(["grad", *mine, *others]))
+
+    def chosen(*facts: Any) -> Any:
+        known = dict(zip(asked, facts, strict=True))
+        grads = known["grad"] if isinstance(known["grad"], tuple | list) else (known["grad"],)
+        grad = next(g for g in grads if g is not None)
+        if device in (None, grad.device.type) and (not dtypes or grad.dtype in dtypes):
+            return formula(*[known[ask] for ask in mine])
+        if former is None:
+            raise AutogradNotRegisteredError(
+                f"{op.name} has no gradient formula for {grad.dtype} on {grad.device.type}"
+            )
+        return former(*[known[ask] for ask in others])
+
+    chosen.asks = asked  # type: ignore[attr-defined]
+    return chosen
+
+
+def register_backward(op: Any, backward: Any = None, *, device: str | None = None,
+                      dtypes: Iterable[DType] = (), override: bool = False) -> Any:  # fmt: skip
     """Gradient formulas for an op; without `backward` a decorator.
 
     Either a dict that maps inputs to functions, or one function that returns a gradient for each
     input. The names of a function's parameters say what it is given, and so what is saved: `grad`,
     `result`, an input, an attribute, `NAME_shape`. Formulas are tensor code, and differentiable.
+    They may be for one type of devices, or for some dtypes, only. An op that has formulas of a user
+    gets others with `override`, until those are unregistered; else RegistrationFailedError.
     """
     if isinstance(op, AutogradConfig):
-        op, backward = op.op, op.backward
+        config = op
+        op, backward, device = config.op, config.backward, config.device
+        dtypes, override = config.dtypes, config.override
     if backward is None:
-        return lambda given: register_backward(op, given)
+        return lambda given: register_backward(op, given, device=device, dtypes=dtypes,
+                                               override=override)  # fmt: skip
     known = named(op)
+    if known.name in OWN and not override:
+        raise RegistrationFailedError(
+            f"{known.name} has a registered backward already; say override=True"
+        )
     if isinstance(known, Composite):
         raise OpKindMismatchError(
             f"{known.name} is a formula of other ops and has their gradients; use autograd.Function"
             " for one of its own"
         )
     formulas = formulas_of(known, backward)
-    strange = set(formulas) - set(known.inputs)
-    if strange:
-        raise InvalidConfigError(
-            f"{known.name} has no input {', '.join(sorted(strange))}; it has"
-            f" {', '.join(known.inputs)}"
-        )
     before = dict(known.vjp)
-    replace(known, {name: fits(known, name, f) for name, f in formulas.items()})
+    fitting = {name: fits(known, name, f) for name, f in formulas.items()}
+    kinds = tuple([asked(dtype) for dtype in dtypes])
+    if device or kinds:
+        place = None if device is None else Device(device).type
+        fitting = before | {
+            n: limited(known, f, before.get(n), place, kinds) for n, f in fitting.items()
+        }
+    replace(known, fitting)
     OWN.setdefault(known.name, before)
 
     def undo() -> None:

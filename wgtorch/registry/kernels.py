@@ -63,10 +63,11 @@ class KernelEntry:
     _shaders: dict[tuple, Structured] = field(default_factory=dict)
 
     @property
-    def said(self) -> tuple[int, int, int]:
+    def said(self) -> tuple[int, int, int, int]:
         """How much it says about when it is used; more goes first."""
         config = self.config
-        return config.predicate is not None, bool(config.dtypes), config.priority
+        return (config.override, config.predicate is not None, bool(config.dtypes),
+                config.priority)  # fmt: skip
 
     @property
     def info(self) -> KernelInfo:
@@ -319,16 +320,20 @@ def registered(op: str, device: Any, kernel: Any, scalar: bool, given: dict[str,
     return handle(f"{known.name} on {kind}", lambda: KERNELS.remove(entry))
 
 
-def register_forward(op: str, device: str | Device, kernel: Any, **given: Any) -> KernelHandle:
+def register_forward(op: str, device: str | Device, kernel: Any, *, dtypes: Any = (),
+                     predicate: Any = None, priority: int = 0, override: bool = False,
+                     **given: Any) -> KernelHandle:  # fmt: skip
     """A kernel for `op` on a device type, asked before the library's own.
 
     `kernel` is a function of numpy arrays with the op's parameter names, WGSL (see
     `WebGPUKernelConfig`), or a config; with `dtypes=` that are composed, a function of tensors (see
     `TensorKernelConfig`). Beside a function or WGSL, the config's other fields may be
-    given by name: `dtypes=`, `predicate=`, `priority=`, `dispatch=`, `numbers=`. Shapes, dtypes,
+    given by name (`dispatch=` and `numbers=` of WGSL). Shapes, dtypes,
     broadcasting and gradients stay the op's. Raises OpNotFoundError, OpKindMismatchError,
     KernelSignatureMismatchError, InvalidConfigError.
     """
+    said = {"dtypes": dtypes, "predicate": predicate, "priority": priority, "override": override}
+    given |= {name: value for name, value in said.items() if value}
     return registered(op, device, kernel, False, given)
 
 

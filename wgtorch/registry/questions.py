@@ -24,7 +24,7 @@ from wgtorch.op import (
     Structured,
     ViewOp,
 )
-from wgtorch.registry.gradients import has_autograd
+from wgtorch.registry import gradients
 from wgtorch.registry.kernels import KERNELS, KernelInfo, device_type
 from wgtorch.registry.opening import named
 
@@ -180,7 +180,7 @@ def way_on_a_gpu(op: Op) -> str:
 def coverage_of(op: Op) -> OpCoverageEntry:
     on_cpu = "composite" if isinstance(op, Composite) else "native"
     devices = {"cpu": on_cpu, "webgpu": way_on_a_gpu(op)}
-    return OpCoverageEntry(op.name, get_op_kind(op), devices, has_autograd(op.name))
+    return OpCoverageEntry(op.name, get_op_kind(op), devices, gradients.has_autograd(op.name))
 
 
 def coverage_report(ops: Iterable[str] | None = None) -> CoverageReport:
@@ -214,8 +214,11 @@ def get_op_info(op: str) -> OpInfo:
                   coverage.has_autograd, kernels, doc)  # fmt: skip
 
 
-def list_ops(kind: OpKind | str | None = None, device: str | None = None) -> list[str]:
-    """The names of ops, of one kind, or of those that run natively on a device."""
+def list_ops(kind: OpKind | str | None = None, device: str | None = None,
+             has_autograd: bool | None = None) -> list[str]:  # fmt: skip
+    """The names of ops: of a kind, of those that run natively on a device, or of those that
+    backward can (or cannot) go through.
+    """
     wanted = OpKind(kind) if isinstance(kind, str) else kind
     place = None if device is None else device_type(device)
     found = []
@@ -224,7 +227,8 @@ def list_ops(kind: OpKind | str | None = None, device: str | None = None) -> lis
             continue
         if place == "webgpu" and way_on_a_gpu(op) == "through the cpu":
             continue
-        found.append(name)
+        if has_autograd is None or gradients.has_autograd(name) is has_autograd:
+            found.append(name)
     return sorted(found)
 
 

@@ -34,6 +34,22 @@ class DTypeRule(Enum):
     BOOLEAN = "boolean"
 
 
+# Questions
+
+
+def rank(shape: Sequence[int]) -> int:
+    """How many dimensions."""
+    return len(shape)
+
+
+def is_2d(shape: Sequence[int]) -> bool:
+    return len(shape) == 2
+
+
+def is_at_least_1d(shape: Sequence[int]) -> bool:
+    return len(shape) >= 1
+
+
 # The same shape, the common shape
 
 
