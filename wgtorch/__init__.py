@@ -57,8 +57,8 @@ from wgtorch.legacy import TYPES as _TYPES
 from wgtorch.limits import finfo, iinfo
 from wgtorch.queries import (
     broadcast_shapes, broadcastShapes, can_broadcast_to, clone, compile, contiguous, detach,
-    detach_, empty_strided, expand_as, fill_, get_device, get_device_module, is_complex,
-    is_floating_point, is_inference, is_nonzero, is_same_size, is_signed, is_storage,
+    detach_, empty_permuted, empty_strided, expand_as, fill_, get_device, get_device_module,
+    is_complex, is_floating_point, is_inference, is_nonzero, is_same_size, is_signed, is_storage,
     masked_select_async, multinomial_async, narrow_copy, needs_broadcast, numel, sym_float,
     sym_int, sym_not, typename, zero_,
 )  # fmt: skip

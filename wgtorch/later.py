@@ -1,6 +1,6 @@
 """Names of wgtorch that are imported when they are first asked for, and where they are."""
 
-MODULES = ("_ops", "einops", "func", "linalg", "nn", "optim", "profiler", "indexing",
+MODULES = ("_ops", "einops", "func", "indexing", "linalg", "masked", "nn", "optim", "profiler",
            "registry", "shape_inference", "signal", "special", "testing", "types", "typing",
            "utils")  # fmt: skip
 EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
@@ -39,12 +39,24 @@ TYPES = (
     "TypedArray",
 )  # fmt: skip
 FUNCTIONAL = (  # of nn.functional, under the same name here
-    "bilinear", "channel_shuffle", "conv3d", "conv_transpose3d", "cosine_similarity",
+    "bilinear", "channel_shuffle", "conv3d", "conv_transpose3d", "cosine_similarity", "max_pool3d",
     "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
 )  # fmt: skip
+COPIES = (
+    "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy",
+    "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
+    "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
+    "view_as_real_copy", "view_copy",
+)  # fmt: skip
+INNER = ("affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
+          "native_batch_norm", "native_channel_shuffle", "native_dropout", "native_group_norm",
+          "native_layer_norm")  # fmt: skip
 LATER = {
     **{name: name for name in MODULES},
+    **dict.fromkeys(COPIES, "copies"),
     **dict.fromkeys(EINOPS, "einops"),
+    **dict.fromkeys(INNER, "inner"),
+    **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "lowrank"),
     **dict.fromkeys(FUNCTIONAL, "nn.functional"),
     **dict.fromkeys(TYPES, "types"),
     **dict.fromkeys(("Torch", "create_torch"), "namespace"),

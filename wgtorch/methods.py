@@ -42,11 +42,13 @@ def show(op: Op, tensor: type) -> None:
     if op.method:
         forms[name] = op.method(FACES[name]) if callable(op.method) else FACES[name]
     if op.inplace:
-        forms[name + "_"] = PUBLIC[name + "_"] = inplace(op)
+        forms[name + "_"] = inplace(op)
     for spelling in (name, *op.aliases):
         PUBLIC[spelling] = PUBLIC[name]
         for form, call in forms.items():
             setattr(Methods, form.replace(name, spelling, 1), call)
+            if form != name:
+                PUBLIC[form.replace(name, spelling, 1)] = call
     if op.operator:
         operators(op, operator(op, tensor))
 
@@ -59,6 +61,8 @@ def operators(op: Op, door: Callable) -> None:
     setattr(Methods, f"__{sign}__", door)
     if sign in REFLECTED:
         setattr(Methods, f"__r{sign}__", reflected(door, REFLECTED[sign]))
+        if sign == "truediv":
+            Methods.__rdiv__ = Methods.__rtruediv__  # type: ignore[attr-defined]
         if op.inplace:
             setattr(Methods, f"__i{sign}__", getattr(Methods, op.name + "_"))
 

@@ -155,6 +155,21 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = No
     return wanting(memory.over(memory.storage, layout), requires_grad)
 
 
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, device: Any = None,
+                   requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Elements of any value (0 here) that lie in memory in the order of the dimensions listed."""
+    order = [int(d) for d in physical_layout]
+    if sorted(order) != list(range(len(tuple(size)))):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e."
+            f" len(size) = {len(tuple(size))} is not equal to len(physical_layout) = {len(order)}"
+            if len(order) != len(tuple(size))
+            else "Duplicate dim not allowed"
+        )
+    memory = empty([size[d] for d in order], dtype=dtype, device=device)
+    return wanting(memory.permute([order.index(d) for d in range(len(order))]), requires_grad)
+
+
 def compile(model: Any = None, **options: Any) -> Any:
     """`model` itself: chains of ops become one kernel without it. Also a decorator."""
     return (lambda function: function) if model is None else model

@@ -208,6 +208,13 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
 
     new_empty = new_zeros
 
+    def new_empty_strided(self, size: Any, stride: Any, *, dtype: DType | None = None,
+                          device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        """Elements of any value (0 here) under a size and strides, in elements."""
+        layout = Layout.strided(tuple(size), tuple(stride), 0)
+        memory = self.new_zeros(layout.extent, dtype=dtype, device=device)
+        return memory.over(memory.storage, layout).requires_grad_(requires_grad)
+
     def new_tensor(self, data: Any, *, dtype: DType | None = None, device: Any = None,
                    requires_grad: bool = False) -> Tensor:  # fmt: skip
         """A copy of `data`, on the device of this tensor."""

@@ -10,10 +10,11 @@ from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.errors import LinAlgError
 
 _OWN = (
-    "cholesky", "cholesky_ex", "cond", "cross", "eigh", "eigvalsh", "householder_product", "inv",
-    "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matrix_norm", "matrix_rank",
-    "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd",
-    "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "cholesky", "cholesky_ex", "cond", "cross", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq",
+    "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matrix_norm", "matrix_rank", "multi_dot",
+    "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "tensorinv",
+    "tensorsolve", "vander", "vecdot", "vector_norm",
 )  # fmt: skip
 _SHARED = {"det": "det", "matmul": "matmul", "matrix_exp": "matrix_exp",
            "matrix_power": "matrix_power", "svdvals": "_svdvals"}  # fmt: skip

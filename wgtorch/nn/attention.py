@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import wgtorch
@@ -12,37 +11,6 @@ from wgtorch.nn import init
 from wgtorch.nn.linear import Linear
 from wgtorch.nn.module import Module
 from wgtorch.nn.parameter import Parameter
-
-
-def as_numbers(mask: Tensor | None, dtype: Any) -> Tensor | None:
-    """A mask of modules, where True is left out, as numbers to add."""
-    if mask is None or mask.dtype is not wgtorch.bool:
-        return mask
-    zeros = wgtorch.zeros(mask.shape, dtype=dtype, device=mask.device)
-    return zeros.masked_fill(mask, -math.inf)
-
-
-def joined(
-    attn_mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, keys: int, dtype: Any
-) -> Tensor | None:
-    """Both masks as one, (batch, heads, L, S) after broadcasting."""
-    mask = as_numbers(attn_mask, dtype)
-    if mask is not None and mask.ndim == 3:
-        if mask.shape[0] != batch * heads:
-            raise RuntimeError(
-                f"The shape of the 3D attn_mask is {mask.shape}, but should be"
-                f" {(batch * heads, *mask.shape[1:])}."
-            )
-        mask = mask.reshape(batch, heads, *mask.shape[1:])
-    if padding is not None:
-        if tuple(padding.shape) != (batch, keys):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, keys)}, but got {padding.shape}"
-            )
-        numbers: Any = as_numbers(padding, dtype)
-        numbers = numbers.reshape(batch, 1, 1, keys)
-        mask = numbers if mask is None else mask + numbers
-    return mask
 
 
 class MultiheadAttention(Module):
@@ -120,58 +88,18 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """(output, weights): the weights (N, L, S) are None unless they are needed, and those of
         each head, (N, heads, L, S), unless `average_attn_weights`. Masks: True is left out."""
-        if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
         single = query.ndim == 2
-        if single:
-            query, key, value = (x.unsqueeze(0) for x in (query, key, value))
-            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        elif not self.batch_first:
+        turns = self.batch_first and not single
+        if turns and query is key is value:
+            query = key = value = query.transpose(0, 1)
+        elif turns:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        if query.shape[-1] != self.embed_dim:
-            raise AssertionError(
-                f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}"
-            )
-        output, weights = self._attend(query, key, value, key_padding_mask, attn_mask, need_weights)
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(1)
-        if single:
-            return output.squeeze(0), None if weights is None else weights.squeeze(0)
-        return output if self.batch_first else output.transpose(0, 1), weights
-
-    def _attend(self, query, key, value, padding, attn_mask, need_weights):
-        """All inputs (N, length, E)."""
-        q, k, v = self._projected(query, key, value)
-        extra = 0
-        if self.bias_k is not None:
-            k = wgtorch.cat((k, self.bias_k.expand(k.shape[0], 1, -1)), 1)
-            v = wgtorch.cat((v, self.bias_v.expand(v.shape[0], 1, -1)), 1)
-            extra += 1
-        if self.add_zero_attn:
-            k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
-            extra += 1
-        if extra:
-            padding = None if padding is None else F.pad(padding, (0, extra))
-            attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, extra))
-        q, k, v = (self._by_head(x) for x in (q, k, v))
-        batch, heads, length, _ = q.shape
-        mask = joined(attn_mask, padding, batch, heads, k.shape[2], q.dtype)
-        dropout = self.dropout if self.training else 0.0
-        scores = (q / math.sqrt(self.head_dim)) @ k.transpose(-2, -1)
-        weights = (scores if mask is None else scores + mask).softmax(-1)
-        weights = F.dropout(weights, dropout, dropout > 0)
-        output = (weights @ v).transpose(1, 2).reshape(batch, length, self.embed_dim)
-        return self.out_proj(output), weights if need_weights else None
-
-    def _projected(self, query, key, value):
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        if not self._qkv_same_embed_dim:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        elif query is key is value:
-            return F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
-        else:
-            weights = self.in_proj_weight.chunk(3)
-        return [F.linear(*each) for each in zip((query, key, value), weights, biases, strict=True)]
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        return x.reshape(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+        output, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
+            need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
+            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )  # fmt: skip
+        return output.transpose(0, 1) if turns else output, weights

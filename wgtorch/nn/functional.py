@@ -51,6 +51,7 @@ from wgtorch.nn.criterion import (
     huber_loss,
     kl_div,
     l1_loss,
+    linear_cross_entropy,
     mse_loss,
     named_reduction,
     nll_loss,
@@ -64,7 +65,14 @@ from wgtorch.nn.dropping import (
     dropout3d,
     feature_alpha_dropout,
 )
+from wgtorch.nn.fractional import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+)
 from wgtorch.nn.gridding import affine_grid, grid_sample
+from wgtorch.nn.heads import multi_head_attention_forward
 from wgtorch.nn.padding import pad
 from wgtorch.nn.patches import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from wgtorch.nn.pooled import (
@@ -92,7 +100,7 @@ from wgtorch.nn.ranking import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from wgtorch.nn.resizing import interpolate, upsample
+from wgtorch.nn.resizing import interpolate, upsample, upsample_bilinear, upsample_nearest
 from wgtorch.nn.scores import scaled_dot_product_attention
 from wgtorch.nn.volumes import (
     adaptive_avg_pool3d,

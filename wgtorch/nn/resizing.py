@@ -212,3 +212,13 @@ def upsample(
 ) -> Tensor:
     """As `interpolate`, which is its newer name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """As `interpolate` with mode "nearest", which is its newer name."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """As `interpolate` with mode "bilinear" and `align_corners`, which is its newer name."""
+    return interpolate(input, size, scale_factor, "bilinear", True)

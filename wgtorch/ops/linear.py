@@ -183,6 +183,13 @@ def _linalg_lu(A, *, pivot: bool = True):
 
 
 @composite(samples=None)
+def lu(A, pivot: bool = True, get_infos: bool = False):
+    "(LU, pivots) as `linalg.lu_factor`, and with `get_infos` the info of `linalg.lu_factor_ex`."
+    found = A._linalg_lu_factor_ex(pivot=pivot, check_errors=not get_infos)
+    return tuple(found) if get_infos else tuple(found)[:2]
+
+
+@composite(samples=None)
 def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
     "(P, L, U) of what `linalg.lu_factor` gave; empty where not asked for."
     nothing = LU_data.new_zeros((0,))

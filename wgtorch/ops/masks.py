@@ -167,6 +167,20 @@ def nonzero(input, *, as_tuple: bool = False):
     return beside(places, input.layout.shape)
 
 
+@composite(
+    samples=lambda rng: [
+        ((rng.integers(0, 2, (3, 4)),), {"size": 3}),
+        ((bools(rng, 3, 4),), {"size": 15, "fill_value": -7}),
+    ]
+)
+def nonzero_static(input, *, size: int, fill_value: int = -1):
+    "The first `size` rows of `nonzero`; where it has fewer, rows of `fill_value` follow."
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = input.nonzero()._slice(0, 0, size)
+    return found.constant_pad_nd((0, 0, 0, size - found.layout.shape[0]), fill_value)
+
+
 @composite(samples=nonzero_samples)
 def argwhere(input):
     "As `nonzero`."

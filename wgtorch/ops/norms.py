@@ -199,3 +199,26 @@ def _linalg_pinv(A, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     small = size.detach() <= cut_off(size.detach(), A, atol, rtol)
     inverse = (1 / values.masked_fill(small, 1)).masked_fill(small, 0)
     return (vh.mH * inverse.unsqueeze(-2)).matmul(u.mH)
+
+
+@composite(
+    samples=lambda rng: [
+        ((normal(rng, 3, 5), 2, 0, 1.5), {}),
+        ((normal(rng, 3, 2, 4), 1, -2, 4), {}),
+    ],
+    inplace=True,
+)
+def renorm(input, p: float, dim: int, maxnorm: float):
+    "Each slice along dim whose p-norm is above maxnorm, scaled down to it; the others as they are."
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions"
+        )
+    dim = wrap_dim(dim, input.ndim)
+    length = input.norm(p, tuple(d for d in range(input.ndim) if d != dim), True)
+    factor = (maxnorm / (length + 1e-7)).masked_fill(length <= maxnorm, 1)
+    return input * factor

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from wgtorch.errors import LinalgError
-from wgtorch.layout import wrap_dim
+from wgtorch.layout import broadcast, wrap_dim
 from wgtorch.op import composite
 from wgtorch.ops.contraction import chained
 from wgtorch.ops.matrices import matrices, square, well_conditioned
@@ -107,6 +107,17 @@ def _linalg_cross(input, other, *, dim: int = -1):
     return rolled[0][0] * rolled[1][1] - rolled[0][1] * rolled[1][0]
 
 
+@composite(samples=lambda rng: [((normal(rng, 4, 3, 2), normal(rng, 1, 3, 2)), {"dim": 1})])
+def cross(input, other, dim: int | None = None):
+    "As `linalg.cross`, along dim; by default along the first dimension of size 3."
+    if dim is None:
+        sizes = broadcast(input.layout.shape, other.layout.shape)
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3) - len(sizes)
+    return input._linalg_cross(other, dim=dim)
+
+
 # Tensors as matrices
 
 
@@ -170,6 +181,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
 @composite(
     samples=lambda rng: [((normal(rng, 4, 3), normal(rng, 3)), {})],
     torch="linalg.householder_product",
+    aliases=("orgqr",),
 )
 def _linalg_householder_product(A, tau):
     "The first columns of the product of reflections 1 - tau v v^T, v below the diagonal of A."

@@ -28,7 +28,8 @@ def dim_of(op: str, input: Any, dim: int) -> int:
     samples=lambda rng: [
         ((normal(rng, 5, 3), 2), {}),
         ((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1}),
-    ]
+    ],
+    aliases=("unsafe_split",),
 )
 def split(tensor, split_size_or_sections, dim: int = 0):
     "Views of `split_size` elements along `dim` (the last may be smaller), or of the sizes listed."
@@ -51,7 +52,8 @@ def split(tensor, split_size_or_sections, dim: int = 0):
     return pieces(tensor, [min(step, size - start) for start in range(0, size, step)], dim)
 
 
-@composite(samples=lambda rng: [((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1})])
+@composite(samples=lambda rng: [((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1})],
+           aliases=("unsafe_split_with_sizes",))  # fmt: skip
 def split_with_sizes(input, split_sizes, dim: int = 0):
     "Views of the sizes listed, along `dim`."
     dim = dim_of("split", input, dim)
@@ -69,7 +71,10 @@ def split_with_sizes(input, split_sizes, dim: int = 0):
     return pieces(input, sizes, dim)
 
 
-@composite(samples=lambda rng: [((normal(rng, 5, 3), 2), {}), ((normal(rng, 3, 7), 5), {"dim": 1})])
+@composite(
+    samples=lambda rng: [((normal(rng, 5, 3), 2), {}), ((normal(rng, 3, 7), 5), {"dim": 1})],
+    aliases=("unsafe_chunk",),
+)
 def chunk(input, chunks: int, dim: int = 0):
     "At most `chunks` views of equal size along `dim`, the last of which may be smaller."
     dim = dim_of("chunk", input, dim)

@@ -1,0 +1,144 @@
+"""Attention of several heads, as a function of inputs and parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import wgtorch
+from wgtorch import Tensor
+from wgtorch.nn.dropping import dropout
+from wgtorch.nn.padding import pad
+
+
+def as_numbers(mask: Tensor | None, dtype: Any) -> Tensor | None:
+    """A mask of modules, where True is left out, as numbers to add."""
+    if mask is None or mask.dtype is not wgtorch.bool:
+        return mask
+    zeros = wgtorch.zeros(mask.shape, dtype=dtype, device=mask.device)
+    return zeros.masked_fill(mask, -math.inf)
+
+
+def joined(
+    attn_mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, keys: int, dtype: Any
+) -> Tensor | None:
+    """Both masks as one, (batch, heads, L, S) after broadcasting."""
+    mask = as_numbers(attn_mask, dtype)
+    if mask is not None and mask.ndim == 3:
+        if mask.shape[0] != batch * heads:
+            raise RuntimeError(
+                f"The shape of the 3D attn_mask is {mask.shape}, but should be"
+                f" {(batch * heads, *mask.shape[1:])}."
+            )
+        mask = mask.reshape(batch, heads, *mask.shape[1:])
+    if padding is not None:
+        if tuple(padding.shape) != (batch, keys):
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(batch, keys)}, but got {padding.shape}"
+            )
+        numbers: Any = as_numbers(padding, dtype)
+        numbers = numbers.reshape(batch, 1, 1, keys)
+        mask = numbers if mask is None else mask + numbers
+    return mask
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """(output (L, N, E), weights (N, L, S), or None if not needed); keys are (S, N, E).
+
+    Without N for inputs (L, E). The weights of each head, (N, heads, L, S), unless they are
+    averaged. Masks: True is left out; numbers are added. `static_k` and `static_v`, (N * heads, S,
+    E / heads), take the place of projected keys and values.
+    """
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    single = query.ndim == 2
+    if single:
+        query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, batch, embed = query.shape
+    check_size(embed, embed_dim_to_check, num_heads)
+    weights = (
+        (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight
+        else in_proj_weight
+    )  # fmt: skip
+    q, k, v = projected(query, key, value, weights, in_proj_bias)
+    extra = int(add_zero_attn)
+    if bias_k is not None and bias_v is not None:
+        k = wgtorch.cat((k, bias_k.expand(1, batch, -1)))
+        v = wgtorch.cat((v, bias_v.expand(1, batch, -1)))
+        extra += 1
+    q, k, v = (by_head(x, num_heads) for x in (q, k, v))
+    k = k if static_k is None else static_k.reshape(batch, num_heads, -1, embed // num_heads)
+    v = v if static_v is None else static_v.reshape(batch, num_heads, -1, embed // num_heads)
+    if add_zero_attn:
+        k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
+    key_padding_mask, attn_mask = widened(key_padding_mask, extra), widened(attn_mask, extra)
+    mask = joined(attn_mask, key_padding_mask, batch, num_heads, k.shape[2], q.dtype)
+    shares = attended(q, k, mask, dropout_p if training else 0.0)
+    output = (shares @ v).permute(2, 0, 1, 3).reshape(length, batch, embed)
+    output = wgtorch.linear(output, out_proj_weight, out_proj_bias)
+    found = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
+    if single:
+        return output.squeeze(1), None if found is None else found.squeeze(0)
+    return output, found
+
+
+def check_size(embed: int, wanted: int, heads: int) -> None:
+    if embed != wanted:
+        raise AssertionError(f"was expecting embedding dimension of {wanted}, but got {embed}")
+    if embed % heads:
+        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {heads}")
+
+
+def attended(q: Tensor, k: Tensor, mask: Tensor | None, dropout_p: float) -> Tensor:
+    """How much each query takes of each key, (N, heads, L, S)."""
+    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+    shares = (scores if mask is None else scores + mask).softmax(-1)
+    return dropout(shares, dropout_p, dropout_p > 0)
+
+
+def widened(mask: Tensor | None, extra: int) -> Tensor | None:
+    """A mask that leaves out none of the keys that were added."""
+    return pad(mask, (0, extra)) if mask is not None and extra else mask
+
+
+def projected(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Tensor | None) -> Any:
+    """What query, key and value are mapped to, by three matrices or one of all their rows."""
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    if not isinstance(weights, tuple):
+        if query is key is value:
+            return wgtorch.linear(query, weights, bias).chunk(3, -1)
+        weights = weights.chunk(3)
+    pairs = zip((query, key, value), weights, biases, strict=True)
+    return [wgtorch.linear(*each) for each in pairs]
+
+
+def by_head(x: Tensor, heads: int) -> Tensor:
+    """(length, N, E) as (N, heads, length, E / heads)."""
+    return x.reshape(*x.shape[:2], heads, -1).permute(1, 2, 0, 3)
