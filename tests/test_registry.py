@@ -279,25 +279,70 @@ def test_a_shader_as_an_op(device):
     assert not hasattr(torch, "swish")
 
 
+BROKEN = """
+// Of the square
+fn value_at(i: u32) -> result_type {
+    let x = input_nth(i);
+    let y = x * x;
+    return y + nonsense;
+}"""
+
+
 def test_a_shader_that_does_not_compile(webgpu):
-    @registry.shader("fn value_at(i: u32) -> result_type { return input_nth(i) + nonsense; }")
+    @registry.shader(BROKEN)
     def broken(input):
         "Does not compile"
         return input
 
-    with (
-        broken,
-        pytest.raises(RuntimeError, match=r"broken does not compile(.|\n)*nonsense") as told,
-    ):
+    with broken, pytest.raises(RuntimeError) as told:
         broken(on(webgpu))
-    assert "   1 " in str(told.value)  # the text, with numbers of lines
+    assert str(told.value).splitlines() == [
+        "broken does not compile: no definition in scope for identifier: `nonsense`",
+        "   4     let x = input_nth(i);",
+        "   5     let y = x * x;",
+        "   6     return y + nonsense;",
+        "                    ^^^^^^^^ unknown identifier",
+        "   7 }",
+        "  declared for it: input_nth(i: u32)",
+        "  WGTORCH_DEBUG=4 shows the whole kernel",
+    ]
     assert on(webgpu).sum().isfinite()
+
+    @registry.shader(BROKEN.replace("y + nonsense", "vec2(x, y)"))
+    def of_two(input):
+        "Two numbers are no number"
+        return input
+
+    with of_two, pytest.raises(RuntimeError, match=r"declared return type(.|\n)*\^{10}"):
+        of_two(on(webgpu))
 
     def vague(input):
         "No kernel"
 
     with pytest.raises(errors.InvalidConfigError, match="neither `fn value_at"):
         registry.shader("fn other() {}")(vague)
+
+
+def test_vmap_runs_a_pointwise_shader_on_the_batch(device, recwarn):
+    source = "fn value_at(i: u32) -> result_type {{ return {} * other_nth(i); }}"
+    calls = []
+
+    def product(input, other):
+        calls.append(input.shape)
+        return input * other
+
+    def beside(input, other):
+        return np.roll(input.reshape(-1), -1).reshape(input.shape) * other
+
+    with registry.shader(source.format("input_nth(i)"))(product) as by_element:
+        both = torch.vmap(lambda x, y: by_element(x, y), (1, None))(on(device), on(device)[:, :1])
+        np.testing.assert_allclose(both.cpu().numpy(), (X.T[:, None] * X[:, :1]), rtol=1e-6)
+        assert device != "cpu" or len(calls) == 1
+    assert not [w for w in recwarn if "performance drop" in str(w.message)]
+    with registry.shader(source.format("input_nth((i + 1u) % 4u)"))(beside) as by_row:
+        rows = torch.vmap(lambda x: by_row(x, x))(on(device))
+        np.testing.assert_allclose(rows.cpu().numpy(), np.roll(X, -1, 1) * X, rtol=1e-6)
+    assert [w for w in recwarn if "performance drop" in str(w.message)]
 
 
 def test_a_shader_with_groups_and_attributes(webgpu):

@@ -10,7 +10,9 @@ import wgtorch as torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
+import own_device
 import own_dtype
+import own_shader
 
 
 @pytest.fixture(params=["cpu", "webgpu"])
@@ -34,3 +36,19 @@ def test_a_dtype(printed):
     far, near = re.search(r"weights is (\S+)% off, its own kernel (\S+) from", out).groups()
     assert 0 < float(far) < 2 and float(near) < 1e-5
     assert not torch.has_dtype("int8_blocks")
+
+
+def test_a_shader(printed):
+    out = printed(own_shader)
+    assert "as a method" in out
+    assert float(re.search(r"largest difference to numpy: (\S+)", out).group(1)) < 1e-5
+
+
+def test_a_device(capsys):
+    own_device.main()
+    out = capsys.readouterr().out
+    mine, cpu = re.search(r"loss (\S+) on logging:0, (\S+) on the cpu", out).groups()
+    assert mine == cpu
+    assert "many rows: the same True" in out and "still used: 1" in out
+    lines = (Path(own_device.__file__)).read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 120 and not torch.has_device("logging")

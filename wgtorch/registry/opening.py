@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import wgtorch
+from wgtorch.autograd.transforms.batch_rules import RULES, told
 from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC
 from wgtorch.errors import (
     FunctionAlreadyRegisteredError,
@@ -54,6 +55,8 @@ def close_op(op: Op) -> None:
     for table in (REGISTRY, DOORS, FACES, PUBLIC):
         table.pop(op.name, None)
     PUBLIC.pop(op.name + "_", None)
+    RULES.pop(op.name, None)
+    told.discard(op.name)
     if getattr(wgtorch, op.name, None) is not None:
         delattr(sys.modules["wgtorch"], op.name)
     for form in (op.name, op.name + "_"):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from wgtorch.autograd.transforms.batch_rules import RULES, aligned
 from wgtorch.backends.webgpu import library
 from wgtorch.dtype import DType
 from wgtorch.errors import InvalidConfigError, KernelSignatureMismatchError
@@ -154,7 +156,8 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
     without an annotation is a tensor, any other an attribute. The shader is written as
     `WebGPUKernelConfig` says. `backward` maps inputs to gradient formulas, functions of what they
     name: `grad`, `result`, inputs, attributes. `shape(*shapes, **attrs)` of the result is by
-    default what the inputs broadcast to, its dtype what they promote to.
+    default what the inputs broadcast to, its dtype what they promote to. vmap runs an op whose
+    `value_at(i)` depends on the elements i only on the whole batch, others sample by sample.
 
     The handle that is returned is the function; `unregister()` takes the op away.
     """
@@ -175,6 +178,8 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
         shaped = shape or common_shape
         op = declare(kind, shape=shaped, vjp=backward or {}, outputs=outputs, torch="-",
                      **facts)(held_to(shaped, reference, inputs, outputs))  # fmt: skip
+        if shape is None and numbers is None and is_pointwise(source):
+            RULES[name] = aligned  # vmap runs it on the whole batch
         try:
             return FunctionHandle(name, lambda: close_op(op), open_op(op))
         except Exception:
@@ -182,6 +187,18 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
             raise
 
     return opened
+
+
+def is_pointwise(source: str) -> bool:
+    """Whether `value_at(i)` reads element i of inputs and uses i for nothing else."""
+    text = library.COMMENT.sub("", source)
+    found = re.search(r"fn value_at\(\s*(\w+)\s*:", text)
+    if found is None or re.search(r"\w_at\((?!\s*\w+\s*:)|launch\s*\.\s*numel", text):
+        return False
+    place = found[1]
+    reads = len(re.findall(rf"\w_nth\(\s*{place}\s*\)", text))
+    uses = len(re.findall(rf"\b{place}\b", text)) - 1  # less the parameter itself
+    return uses == reads == len(re.findall(r"\w_nth\(", text))
 
 
 def held_to(shape: Callable, reference: Callable, inputs: tuple[str, ...],

@@ -19,7 +19,7 @@ from wgtorch.storage import View
 
 Rule = Callable[["Batch"], Any]
 RULES: dict[str, Rule] = {}
-_told: set[str] = set()
+told: set[str] = set()
 
 
 class Batch:
@@ -74,8 +74,8 @@ def mapped(given: Any, change: Callable[[Any], Any]) -> Any:
 def one_by_one(batch: Batch) -> Any:
     """Runs each sample on its own and stacks the results."""
     op = batch.op
-    if op.name not in _told:
-        _told.add(op.name)
+    if op.name not in told:
+        told.add(op.name)
         warnings.warn(
             "There is a performance drop because we have not yet implemented the batching rule for"
             f" {op.name}. Please file us an issue on GitHub so that we can prioritize its"

@@ -12,7 +12,8 @@ import numpy as np
 import wgpu
 
 from wgtorch.backends.webgpu.codegen import LAUNCH
-from wgtorch.backends.webgpu.faults import is_loss
+from wgtorch.backends.webgpu.faults import faults, is_loss
+from wgtorch.backends.webgpu.mistakes import complaint
 from wgtorch.config import trace
 
 BINDING = re.compile(r"@group\(0\) @binding\(\d+\) var<storage, (read|read_write)>")
@@ -84,14 +85,14 @@ class Pipelines:
     def get(self, source: str, name: str, trusted: bool = True) -> Kernel:
         if source not in self.cache:
             trace(4, "wgsl", lambda: f"--- {name}\n{source}")
+            said = len(faults.reports)
             try:
                 self.cache[source] = self._compile(source, name, trusted)
             except wgpu.GPUError as error:
                 if is_loss(str(error)):
                     raise self.fail(str(error)) from None
-                lines = enumerate(source.splitlines(), 1)
-                numbered = "\n".join(f"{n:4} {line}" for n, line in lines)
-                raise RuntimeError(f"{name} does not compile: {error}\n{numbered}") from error
+                del faults.reports[said:]  # the compiler also logs what it raises
+                raise RuntimeError(complaint(name, source, str(error))) from error
         return self.cache[source]
 
     def _compile(self, source: str, name: str, trusted: bool) -> Kernel:

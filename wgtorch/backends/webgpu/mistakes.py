@@ -1,0 +1,65 @@
+"""Mistakes in shaders of users: what the compiler says, at the lines that the user wrote."""
+
+from __future__ import annotations
+
+import re
+
+from wgtorch.backends.webgpu.library import OWN
+
+SENTENCE = re.compile(r"(?:parsing|validation) error: (.*)")
+REASON = re.compile(r"^ *= (.+)$", re.M)
+ROW = re.compile(r"^ *(\d+) │")
+MARK = re.compile(r"│ ( *)(\^+)(.*)")
+ORDINAL = re.compile(r"(naga::ir::\w+|Some)? ?[(\[]*\[\d+\][)\]]*")  # the compiler's own numbers
+READER = re.compile(r"^fn (\w+_nth\(i: u32\)|set_result\w*\([^)]*\))", re.M)
+AROUND = 2  # lines shown before and after
+
+
+def complaint(name: str, source: str, error: str) -> str:
+    """The text of the error; of a user's shader only the lines around the mistake."""
+    own = next((text for text in OWN.values() if text in source), None)
+    if own is None:
+        return f"{name} does not compile: {error}\n{numbered(source.splitlines(), 1)}"
+    first = source.index(own)
+    line, mark = place(error)
+    line -= source.count("\n", 0, first)
+    lines = own.splitlines()
+    start, end = 1, len(lines)
+    if 0 < line <= len(lines):
+        start, end = max(line - AROUND, 1), line + AROUND
+    shown = numbered(lines[start - 1 : end], start).splitlines()
+    if 0 < line <= len(lines):
+        shown.insert(line - start + 1, " " * 5 + mark)
+    elif "fn value_at(" in own:
+        shown.append("  what calls it expects fn value_at(i: u32) -> result_type")
+    readers = READER.findall(source[:first])
+    if readers:
+        shown.append(f"  declared for it: {', '.join(readers)}")
+    shown.append("  WGTORCH_DEBUG=4 shows the whole kernel")
+    return "\n".join([f"{name} does not compile: {sentence(error)}", *shown])
+
+
+def sentence(error: str) -> str:
+    """What the compiler says, without the lines it shows."""
+    said = SENTENCE.search(error)
+    parts = [said[1] if said else error.strip(), *REASON.findall(error)]
+    return "; ".join(" ".join(ORDINAL.sub(" ", part).split()) for part in parts)
+
+
+def place(error: str) -> tuple[int, str]:
+    """(the line of the kernel, the mark under it), where the compiler points at one."""
+    line = 0
+    for text in error.splitlines():
+        row = ROW.match(text)
+        mark = MARK.search(text)
+        if row:
+            line = int(row[1])
+        elif mark and line:
+            frame = text.find("│ │") >= 0 and "╰" not in text  # of a function: one column further
+            indent = mark[1][1:] if frame and mark[1] else mark[1]
+            return line, indent + mark[2] + ORDINAL.sub("", mark[3]).rstrip()
+    return 0, ""
+
+
+def numbered(lines: list[str], first: int) -> str:
+    return "\n".join(f"{number:4} {line}" for number, line in enumerate(lines, first))
