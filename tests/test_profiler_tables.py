@@ -95,6 +95,33 @@ def test_arguments_are_given_away():
 # PyTorch's older and newer forms
 
 
+@pytest.mark.parametrize("name, args, what", [
+    ("stop", (), "stopping trace"), ("__exit__", (None, None, None), "stopping trace"),
+    ("events", (), "accessing events"), ("key_averages", (), "getting key averages"),
+    ("export_chrome_trace", ("x.json",), "exporting chrome trace"),
+    ("export_stacks", ("x",), "exporting stacks"),
+])  # fmt: skip
+def test_a_profile_that_never_began(name, args, what):
+    prof = torch.profiler.profile()
+    with pytest.raises(AssertionError, match=f"^Profiler must be initialized before {what}$"):
+        getattr(prof, name)(*args)
+
+
+def test_what_ends_twice_or_has_nothing_to_record():
+    prof = torch.profiler.profile()
+    prof.step()  # begins nothing
+    prof.start()
+    with pytest.raises(RuntimeError, match="didn't finish running"):
+        prof.events()
+    prof.stop()
+    prof.stop()
+    assert prof.events() is not None
+    torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=0, active=1)).stop()
+    saves = torch.profiler.profile(schedule=lambda step: new.ProfilerAction.RECORD_AND_SAVE)
+    with pytest.raises(AssertionError, match="must be initialized before stopping trace"):
+        saves.step()
+
+
 def test_forms_of_profile(device):
     with profiler.profile(enabled=False) as prof:
         ramp((3,), device).exp()
@@ -175,8 +202,6 @@ def test_the_new_profile_without_a_schedule(device, tmp_path):
     assert json.loads((tmp_path / "again.json").read_text())["schemaVersion"] == 1
     with pytest.raises(AssertionError, match="No valid profiler activities"):
         new.profile(activities=[])
-    with pytest.raises(RuntimeError, match="no recording is complete"):
-        new.profile(activities=[new.ProfilerActivity.CPU]).events()
 
 
 def test_recording_can_be_interrupted(device):

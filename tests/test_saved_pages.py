@@ -78,10 +78,10 @@ def test_the_benchmark(webgpu, tmp_path, capsys):
         "plain ",
         "save_on_cpu, 4 ahead",
         "... as int8",
-        "by timestamps",
+        "to the device",
     ):
         assert f"\n{row}" in f"\n{out}", row
     assert png.read_bytes()[1:4] == b"PNG" and png.stat().st_size > 10_000
     kinds = ("to the host", "to the device")
-    moved = [float(re.search(rf"  {kind}: ([\d.]+) MiB", out)[1]) for kind in kinds]
+    moved = [float(re.search(rf"\n{kind} ([\d.]+) MiB", out)[1]) for kind in kinds]
     assert moved[0] > 0 and (moved[1] > 0 or not bench.HOME.dock.round_trip)

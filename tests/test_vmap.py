@@ -252,3 +252,43 @@ def test_a_batch_prints_itself():
     texts = []
     vmap(lambda x: texts.append(repr(x)) or x)(torch.ones(2))
     assert texts == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([1., 1.])\n)"]
+
+
+ESCAPES = {
+    "an op": lambda k, fresh: k + 1,
+    "a sum": lambda k, fresh: k.sum(),
+    "a product": lambda k, fresh: k.reshape(1, -1) @ k.reshape(-1, 1),
+    "a write": lambda k, fresh: k.add_(1),
+    "a view that is read": lambda k, fresh: k[0].item(),
+    "a number": lambda k, fresh: k.sum().item(),
+    "numpy": lambda k, fresh: k.cpu().numpy(),
+    "truth": lambda k, fresh: bool(k[0] > 0),
+    "another vmap": lambda k, fresh: torch.vmap(lambda y: y + k)(fresh),
+    "a vmap around it": lambda k, fresh: torch.vmap(lambda y: y.sum())(k),
+}
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_a_tensor_that_escaped_is_refused_at_use(device, name):
+    x, kept = torch.ones(3, 2, device=device), []
+    torch.vmap(lambda row: kept.append(row * 2) or row.sum())(x)
+    (escaped,) = kept
+    assert tuple(escaped.shape) == (2,) and "BatchedTensor(lvl=1, bdim=0" in repr(escaped)
+    with pytest.raises(RuntimeError, match="escaped from inside a function being vmapped"):
+        ESCAPES[name](escaped, x)
+
+
+def test_a_dual_number_that_escaped_has_no_tangent(device):
+    x, kept = torch.ones(3, device=device), []
+
+    def twice(x):
+        kept.append(x * 2)
+        return kept[0].sum()
+
+    torch.func.jvp(twice, (x,), (x,))
+    (escaped,) = kept
+    value, tangent = torch.func.jvp(lambda y: (y * escaped).sum(), (x,), (x,))
+    assert value.item() == 6.0 and tangent.item() == 6.0  # 12 with the tangent of another
+    assert "tangent" not in repr(escaped)
+    with pytest.raises(RuntimeError, match="of a transform that has ended is used in another"):
+        torch.vmap(lambda y: y + escaped)(x)

@@ -15,6 +15,7 @@ from wgtorch.autograd.ledger import Holding, holdings
 from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.autograd.saved import fulfil
 from wgtorch.autograd.saved_hooks import saved_tensors_hooks
+from wgtorch.autograd.verified import grounded
 from wgtorch.dtype import bfloat16, bool_, float16, float32, uint8
 from wgtorch.layout import Layout
 
@@ -118,6 +119,7 @@ def digits(packed: Any, base: int, count: int) -> Any:
 
 def powers(like: Any, base: float, count: int) -> Any:
     """1, base, base^2 ... on the device of a tensor."""
+    like = grounded(like)  # a tensor of a transform would not outlive it
     key = like.device, base, count
     known = _constants.get(key)
     if known is None:

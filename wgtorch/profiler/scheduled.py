@@ -146,6 +146,7 @@ class profile:
         self.current_action = self.schedule(0)
         self.metadata: dict[str, Any] = {}
         self.session: Session | None = None
+        self.begun = False  # whether there ever was one
         self.found: EventList | None = None
         self.step_record: record_function | None = None
 
@@ -165,7 +166,7 @@ class profile:
 
     def stop(self) -> None:
         self.leave_step()
-        if self.session is not None:
+        if self.session is not None or self.is_recording(self.current_action):
             self.finish()
 
     def step(self) -> None:
@@ -173,10 +174,10 @@ class profile:
         self.leave_step()
         before, self.step_num = self.current_action, self.step_num + 1
         self.current_action = self.schedule(self.step_num)
-        if before is ProfilerAction.RECORD_AND_SAVE and self.session is not None:
+        if before is ProfilerAction.RECORD_AND_SAVE:
             self.finish()
         if self.is_recording(self.current_action):
-            if self.session is None:
+            if before is not ProfilerAction.RECORD and self.session is None:
                 self.begin()
         elif self.session is not None:
             self.session.stop()  # a schedule that never saves
@@ -188,14 +189,20 @@ class profile:
         return action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
     def begin(self) -> None:
-        self.session = collect(self.options)
+        self.session, self.begun = collect(self.options), True
 
     def finish(self) -> None:
-        assert self.session is not None
+        self.initialized("stopping trace")
+        if self.session is None:
+            return
         self.found, self.session = self.session.stop(), None
         self.found._metadata = self.metadata
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
+
+    def initialized(self, what: str) -> None:
+        if not self.begun:
+            raise AssertionError(f"Profiler must be initialized before {what}")
 
     def prepare_trace(self) -> None:
         """Nothing has to be prepared."""
@@ -219,7 +226,8 @@ class profile:
 
     # What was found
 
-    def events(self) -> EventList:
+    def events(self, what: str = "accessing events") -> EventList:
+        self.initialized(what)
         if self.found is None:
             raise RuntimeError("Profiler didn't finish running: no recording is complete yet")
         return self.found
@@ -228,16 +236,18 @@ class profile:
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:  # fmt: skip
-        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
+        return self.events("getting key averages").key_averages(
+            group_by_input_shape, group_by_stack_n
+        )
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **layout: Any) -> str:
         return self.events().table(sort_by, row_limit, **layout)
 
     def export_chrome_trace(self, path: str | Path, use_python_export: bool = False) -> None:
-        self.events().export_chrome_trace(path)
+        self.events("exporting chrome trace").export_chrome_trace(path)
 
     def export_stacks(self, path: str | Path, metric: str = "self_cpu_time_total") -> None:
-        self.events().export_stacks(path, metric)
+        self.events("exporting stacks").export_stacks(path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
         """Into the traces exported from here on."""

@@ -35,6 +35,7 @@ class Batched(NamedTuple):
     tensor: Any
     size: int | None
     step: int
+    of: Any  # the vmap under way
 
     def __str__(self) -> str:
         return f"a batch of {self.size}" if self.size is not None else "the same for all of a batch"
@@ -63,11 +64,28 @@ RANDOM = (
 )
 
 
+ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user"
+    " error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal"
+    " functorch error in `vmap` Please file an issue if it looks like the latter"
+)
+
+
 class BatchBackend(LevelBackend):
     """Runs ops on whole batches."""
 
+    @property
+    def current(self) -> Any:
+        """The vmap under way whose tensors live here."""
+        found = level.under_way(self.device.level)
+        if getattr(found, "kind", None) is not BatchBackend:
+            raise RuntimeError(ESCAPED)
+        return found
+
     def lifted(self, tensor: Any) -> Any:
-        return self._made(Batched(tensor, None, 0), tensor.storage.value.numel, tensor.layout)
+        return self._made(
+            Batched(tensor, None, 0, self.current), tensor.storage.value.numel, tensor.layout
+        )
 
     def batched(self, tensor: Any, dim: int) -> Any:
         """A tensor of a level below, `dim` of which is the batch."""
@@ -80,7 +98,7 @@ class BatchBackend(LevelBackend):
         )
         size, step = layout.shape[dim], layout.strides[dim]
         numel = one.numel if one.is_plain else tensor.storage.value.numel
-        return self._made(Batched(tensor, size, step), numel, one)
+        return self._made(Batched(tensor, size, step, self.current), numel, one)
 
     def _made(self, held: Batched, numel: int, layout: Layout) -> Any:
         value = Value(self.device, held.tensor.storage.value.dtype, numel, held)
@@ -103,6 +121,18 @@ class BatchBackend(LevelBackend):
     def below(self, view: View, rank: int | None = None) -> Any:
         """The tensor with the batch as its first axis, if it is batched; ones put behind that make
         it of `rank` dimensions besides."""
+        self.known(view.storage.value)
+        return self.inside(view, rank)
+
+    def known(self, value: Value) -> Batched:
+        """What a value holds, if its vmap is the one under way."""
+        held: Batched = value.buffer
+        if held.of is not self.current:
+            raise RuntimeError(ESCAPED)
+        return held
+
+    def inside(self, view: View, rank: int | None = None) -> Any:
+        """The same, of a vmap that may have ended."""
         held: Batched = view.storage.value.buffer
         layout = view.layout
         if held.size is None:
@@ -128,7 +158,7 @@ class BatchBackend(LevelBackend):
         if not tensor.layout.is_plain:
             tensor = level.doors["copy"](tensor)
         step = 0 if size is None else max(out.numel, 1)
-        held = Batched(tensor, size, step)
+        held = Batched(tensor, size, step, self.current)
         return Value(self.device, tensor.storage.value.dtype, out.numel, held)
 
     # The kinds
@@ -173,7 +203,7 @@ class BatchBackend(LevelBackend):
         return tuple([self.value_of(result, size, out) for result, out in made])
 
     def draw(self, op: Draw, seed: int, offset: int, out: Layout) -> Value:
-        current = levels.stack[self.device.level - 1]
+        current = self.current
         if current.randomness == "error":
             raise RuntimeError(RANDOM)
         size = current.size if current.randomness == "different" else None
@@ -189,8 +219,10 @@ class BatchBackend(LevelBackend):
 
     def assign(self, storage: Storage, layout: Layout, source: View) -> None:
         """Writes into what is held; who keeps the old Value keeps the old elements."""
-        if source.storage.value.buffer.size is not None:
-            self._spread(storage, source.storage.value.buffer.size)
+        size = self.known(source.storage.value).size
+        self.known(storage.value)
+        if size is not None:
+            self._spread(storage, size)
         old = storage.value
         held: Batched = old.buffer
         storage.value = Value(self.device, old.dtype, old.numel, held)
@@ -209,7 +241,7 @@ class BatchBackend(LevelBackend):
         if held.size is None:
             memory = seen(held.tensor, Layout.contiguous((value.numel,)))
             each = level.doors["copy"](level.doors["expand"](memory, (size, value.numel)))
-            held = Batched(each, size, max(value.numel, 1))
+            held = Batched(each, size, max(value.numel, 1), held.of)
             storage.value = Value(self.device, value.dtype, value.numel, held)
 
     def reseen(self, value: Value, dtype: Any) -> Value:
@@ -229,7 +261,7 @@ class BatchBackend(LevelBackend):
         else:
             tensor, step = level.doors["view_as_real"](held.tensor), held.step * 2
             count = value.numel * 2
-        return Value(self.device, dtype, count, Batched(tensor, held.size, step))
+        return Value(self.device, dtype, count, held._replace(tensor=tensor, step=step))
 
     def _as_bytes(self, value: Value, dtype: Any) -> Value:
         """The same bytes of each sample as other elements."""
@@ -240,22 +272,23 @@ class BatchBackend(LevelBackend):
         memory = seen(held.tensor, Layout.of(shape, strides, 0))
         tensor = level.doors["_view_dtype"](memory, dtype, value.dtype)
         step = tensor.layout.strides[0] if held.size is not None else held.step
-        return Value(self.device, dtype, tensor.layout.shape[-1], Batched(tensor, held.size, step))
+        again = held._replace(tensor=tensor, step=step)
+        return Value(self.device, dtype, tensor.layout.shape[-1], again)
 
     def take_over(self, storage: Storage) -> None:
         raise RuntimeError(IN_PLACE)
 
     def check_truth(self, view: View) -> None:
-        if view.storage.value.buffer.size is not None:
+        if self.known(view.storage.value).size is not None:
             raise RuntimeError(CONTROL_FLOW)
 
     def send(self, value: Value, to: Any) -> Value:
-        held: Batched = value.buffer
+        held = self.known(value)
         tensor = held.tensor.to(root_of(to.device))
         return Value(to.device, value.dtype, value.numel, held._replace(tensor=tensor))
 
     def download(self, view: View) -> Any:
-        held: Batched = view.storage.value.buffer
+        held = self.known(view.storage.value)
         if held.size is not None:
             raise RuntimeError(ITEM)
         tensor = seen(held.tensor, view.layout)
@@ -264,7 +297,7 @@ class BatchBackend(LevelBackend):
     def shown(self, view: View, text: Callable[[Any], str]) -> str:
         """As it is printed; the batch is the first axis."""
         held: Batched = view.storage.value.buffer
-        inside = "\n".join("    " + line for line in text(self.below(view)).split("\n"))
+        inside = "\n".join("    " + line for line in text(self.inside(view)).split("\n"))
         dim = "" if held.size is None else "bdim=0, "
         return f"BatchedTensor(lvl={self.device.level}, {dim}value=\n{inside}\n)"
 

@@ -24,6 +24,7 @@ class Dual(NamedTuple):
 
     primal: Any
     tangent: Any
+    of: Any  # the derivative under way; when that has ended, the tangent is no more
 
     def __str__(self) -> str:
         return "a dual number" if self.tangent is not None else "a dual number without a tangent"
@@ -32,13 +33,16 @@ class Dual(NamedTuple):
 class DualBackend(LevelBackend):
     """Runs ops on dual numbers."""
 
+    def held_as(self, primal: Any, tangent: Any) -> Dual:
+        return Dual(primal, tangent, level.under_way(self.device.level))
+
     def lifted(self, tensor: Any) -> Any:
-        return self._made(Dual(tensor, None), tensor.storage.value.numel, tensor.layout)
+        return self._made(self.held_as(tensor, None), tensor.storage.value.numel, tensor.layout)
 
     def paired(self, primal: Any, tangent: Any) -> Any:
         """A dual tensor of a tensor and its tangent."""
         primal, tangent = plain(primal), plain(tangent)
-        return self._made(Dual(primal, tangent), primal.layout.numel, primal.layout)
+        return self._made(self.held_as(primal, tangent), primal.layout.numel, primal.layout)
 
     def _made(self, held: Dual, numel: int, layout: Layout) -> Any:
         value = Value(self.device, held.primal.storage.value.dtype, numel, held)
@@ -52,14 +56,22 @@ class DualBackend(LevelBackend):
             if tangent.layout.shape != out.shape:
                 tangent = level.doors["expand"](tangent, out.shape)
             tangent = plain(tangent)
-        return Value(self.device, primal.storage.value.dtype, out.numel, Dual(primal, tangent))
+        held = self.held_as(primal, tangent)
+        return Value(self.device, primal.storage.value.dtype, out.numel, held)
 
     def primal(self, view: View) -> Any:
         return seen(view.storage.value.buffer.primal, view.layout)
 
+    inside = primal
+
     def tangent(self, view: View) -> Any:
-        tangent = view.storage.value.buffer.tangent
+        tangent = self.moving(view.storage.value)
         return None if tangent is None else seen(tangent, view.layout)
+
+    def moving(self, value: Value) -> Any:
+        """The tangent of a value, if its derivative is the one under way."""
+        held: Dual = value.buffer
+        return held.tangent if held.of is level.under_way(self.device.level) else None
 
     def below(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """(operands of the level below, their tangents); for several tensors, tuples."""
@@ -130,10 +142,10 @@ class DualBackend(LevelBackend):
 
     def assign(self, storage: Storage, layout: Layout, source: View) -> None:
         """Writes into what is held; who keeps the old Value keeps the old elements."""
-        value, given = storage.value, source.storage.value.buffer
+        value, new = storage.value, self.tangent(source)
         held: Dual = value.buffer
-        tangent = held.tangent
-        if tangent is None and given.tangent is not None:
+        tangent = self.moving(value)
+        if tangent is None and new is not None:
             tangent = held.primal.new_zeros((value.numel,))
         primal = held.primal
         old = frozen(primal)
@@ -141,9 +153,8 @@ class DualBackend(LevelBackend):
         moved = None
         if tangent is not None:
             moved = level.doors["copy"](tangent)
-            new = self.tangent(source)
             seen(moved, layout).copy_(0 if new is None else new)
-        storage.value = Value(self.device, value.dtype, value.numel, Dual(primal, moved))
+        storage.value = Value(self.device, value.dtype, value.numel, self.held_as(primal, moved))
         seen(primal, layout).copy_(self.primal(source))
 
     def take_over(self, storage: Storage) -> None:
@@ -162,13 +173,15 @@ class DualBackend(LevelBackend):
             return None if tensor is None else level.doors[name](pairs)
 
         tangent = None if held.tangent is None else again(held.tangent)
-        return Value(self.device, dtype, count, Dual(again(held.primal), tangent))
+        again_held = held._replace(primal=again(held.primal), tangent=tangent)
+        return Value(self.device, dtype, count, again_held)
 
     def send(self, value: Value, to: Any) -> Value:
         place = root_of(to.device)
         held: Dual = value.buffer
         tangent = None if held.tangent is None else held.tangent.to(place)
-        return Value(to.device, value.dtype, value.numel, Dual(held.primal.to(place), tangent))
+        there = held._replace(primal=held.primal.to(place), tangent=tangent)
+        return Value(to.device, value.dtype, value.numel, there)
 
     def download(self, view: View) -> Any:
         primal = self.primal(view)

@@ -26,6 +26,12 @@ doors: dict[str, Callable] = {}  # the ops by name, as operators call them
 raw: Table = Table(lambda op: None)  # the ops' doors without what checks arguments before them
 
 
+ENDED = (
+    "a tensor of a transform that has ended is used in another one; return it from its function,"
+    " or detach() it there"
+)
+
+
 def connect(opened: dict[str, Callable], cut: Callable[[Op], Callable]) -> None:
     """Tells the levels how ops are called; they run below the doors."""
     global doors
@@ -141,6 +147,7 @@ class Levels(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
+        self.aside: list[list[Any]] = []  # those that a part of the program does not see
 
     def enter(self, level: Any) -> None:
         level.number = len(self.stack) + 1
@@ -151,16 +158,25 @@ class Levels(threading.local):
         """As before the transform of that number began; gives what that is."""
         inner = self.stack[number - 1 :]
         del self.stack[number - 1 :]
+        self.aside.append(inner)
         try:
             yield inner[0]
         finally:
-            self.stack[number - 1 :] = inner
+            self.stack[number - 1 :] = self.aside.pop()
 
     def leave(self, level: Any) -> None:
         del self.stack[self.stack.index(level) :]
 
 
 levels = Levels()
+
+
+def under_way(number: float) -> Any:
+    """The transform of that number, if there is one now."""
+    if number <= len(levels.stack):
+        return levels.stack[int(number) - 1]
+    hidden = [found for inner in levels.aside for found in inner if found.number == number]
+    return hidden[-1] if hidden else None
 
 
 def level_of(tensor: View) -> int:
@@ -211,6 +227,8 @@ def lift(tensor: Any, top: LevelDevice) -> Any:
     device = tensor.storage.value.device
     if device.level == top.level:
         home = device
+        if home.kind is not top.kind:  # type: ignore[attr-defined]
+            raise RuntimeError(ENDED)
     else:
         home = top.beside(root_of(device))
         tensor = home.backend.lifted(tensor)
