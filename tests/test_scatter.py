@@ -177,6 +177,33 @@ def test_sums_of_floats(device):
     np.testing.assert_allclose(got.tolist(), wanted, rtol=1e-4, atol=1e-3)
 
 
+@every_dtype
+@pytest.mark.parametrize("places", [3, 1500, 4096])
+def test_many_meet_in_few_places(dtype, places, either_share):
+    """Workgroups of a GPU sum their shares by themselves first."""
+    count = 70_001
+    array, source = numbers(dtype, places), numbers(dtype, count, seed=1, most=2)
+    index = np.random.default_rng(2).integers(-places, places, count)
+    if dtype.itemsize == 2 and dtype.is_floating_point:
+        source[200:] = 0  # these hold no large whole numbers
+    wanted = joined(array, (index,), source, "sum")
+    if dtype is torch.bool:
+        wanted = array.copy()
+        np.logical_or.at(wanted, index, source)
+    x, s, i = (given(a, either_share) for a in (array, source, index))
+    same(x.index_put((i,), s, accumulate=True), wanted)
+
+
+def test_many_wide_numbers_carry_in_few_places(either_share):
+    source = np.random.default_rng(0).integers(-(2**60), 2**60, 80_000)
+    index = np.arange(80_000) % 7
+    wanted = np.zeros(7, np.int64)
+    np.add.at(wanted, index, source)  # wraps, as they do
+    x = torch.zeros(7, dtype=torch.int64, device=either_share)
+    got = x.scatter_add(0, *(torch.tensor(a, device=either_share) for a in (index, source)))
+    same(got, wanted)
+
+
 def test_nan_wins_and_infinities_stay(device):
     nan, inf = float("nan"), float("inf")
     source = torch.tensor([1.0, nan, -inf, inf, -0.0], device=device)

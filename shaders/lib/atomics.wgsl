@@ -49,12 +49,20 @@ fn cells_min_f32(place: u32, x: f32) {
 // Numbers of 32 bits, whatever their sign; wraps.
 fn cells_add_i32(place: u32, x: i32) { atomicAdd(&cells[place], bitcast<u32>(x)); }
 
+fn cells_at_i32(place: u32) -> i32 { return bitcast<i32>(atomicLoad(&cells[place])); }
+fn cells_at_f32(place: u32) -> f32 { return bitcast<f32>(atomicLoad(&cells[place])); }
+
 // Element `place` of 64-bit integers. Each carry follows by itself: right when all have arrived.
 fn cells_add_i64e(place: u32, x: vec2<u32>) {
     let old = atomicAdd(&cells[2u * place], x.x);
     let carry = select(0u, 1u, old + x.x < old);
-    atomicAdd(&cells[2u * place + 1u], x.y + carry);
+    if x.y + carry != 0u { atomicAdd(&cells[2u * place + 1u], x.y + carry); }
 }
+fn cells_add_i64(place: u32, x: i64) { cells_add_i64e(place, words_of_i64(x)); }
+fn cells_at_i64e(place: u32) -> vec2<u32> {
+    return vec2<u32>(atomicLoad(&cells[2u * place]), atomicLoad(&cells[2u * place + 1u]));
+}
+fn cells_at_i64(place: u32) -> i64 { return i64_of_words(cells_at_i64e(place)); }
 
 // Element `place` of bytes or halves: only its own bits of the word change.
 fn cells_set_u8(place: u32, bits: u32) {

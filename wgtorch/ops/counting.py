@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from wgtorch.dtype import bool_, float32, float64, int64, uint8
+from wgtorch.dtype import bool_, float32, float64, int64
 from wgtorch.op import composite
 from wgtorch.ops.samples import normal
+
+
+def ends(input) -> tuple[int, int]:
+    "(the least, the largest) of integers, for one wait."
+    low, high = (x.reshape((1,)) for x in input.detach().aminmax())
+    least, largest = low._cat([low, high], 0).tolist()
+    return least, largest
 
 
 @composite(
@@ -19,11 +26,12 @@ def bincount(input, weights=None, minlength: int = 0):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.short}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if input.ndim != 1 or (input.dtype is not uint8 and input.numel() and int(input.amin()) < 0):
+    low, high = ends(input) if input.ndim == 1 and input.numel() else (-(input.ndim != 1), -1)
+    if low < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and weights.layout.shape != input.layout.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    size = max(minlength, int(input.amax()) + 1 if input.numel() else 0)
+    size = max(minlength, high + 1)
     index = input.to(int64)
     if weights is None:
         ones = index.new_full((), 1).expand(index.layout.shape)

@@ -1,11 +1,12 @@
-"""Writing elements where index tensors say. On a GPU all of these are one shader, scatter.wgsl.
+"""Writing elements where index tensors say. On a GPU most of these are one shader, scatter.wgsl.
 
 The result begins as a copy of the input (or, in place, as the input itself); then each element of a
 source is joined with what is there. Where several elements meet in one place, integers come out the
-same every time. Floats are joined by atomics in an order nobody knows, so the last bits of sums may
-differ from run to run; and of several elements that replace one, any may be the one that stays
-(under `use_deterministic_algorithms` they are brought together first, and the last one stays).
-Whole rows of floats are added in order (rows.py).
+same every time. Floats are joined by atomics in an order nobody knows (many in few places first
+within workgroups: tallies.py), so the last bits of sums may differ from run to run; and of several
+elements that replace one, any may be the one that stays (under `use_deterministic_algorithms` they
+are brought together first, and the last one stays). Whole rows of floats are added in order
+(rows.py).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from wgtorch.ops.indexing import (
     rows,
 )  # fmt: skip
 from wgtorch.ops.samples import normal
+from wgtorch.ops.tallies import is_tallied, tallied
 from wgtorch.storage import View
 
 GROUP, MAX_GROUPS = 256, 65535
@@ -67,7 +69,7 @@ def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass]:
         merge=merge,
         complaint=beyond(name, dim, size),
     )
-    return [step]
+    return tallied(facts, step) if merge == ADD and is_tallied(facts, count) else [step]
 
 
 def about(facts: Facts, how: str) -> tuple[int, int, str, str]:

@@ -166,7 +166,8 @@ def declare_typed(writer: Writer, body: str, dtype: DType) -> None:
         head = library.items()[f"{name}_{suffix}"].split("{", 1)[0]
         params, result = re.fullmatch(r"fn \w+\((.*)\)(.*)", head.strip()).groups()  # type: ignore[union-attr]
         names = ", ".join(re.findall(r"(\w+):", params))
-        writer.declare(f"fn {name}_t({params}){result} {{ return {name}_{suffix}({names}); }}")
+        said = f"{'return ' if result else ''}{name}_{suffix}({names});"
+        writer.declare(f"fn {name}_t({params}){result} {{ {said} }}")
 
 
 def declare_of(writer: Writer, name: str, dtype: DType) -> None:
