@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from wgtorch.device import Device
 from wgtorch.dtype import bfloat16, from_numpy
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
+
+VERSIONS = ("2024.12", "2023.12", "2022.12", "2021.12")  # of the array API, the newest first
 
 
 class Exchange(View):
@@ -49,6 +52,16 @@ class Exchange(View):
     def tolist(self) -> Any:
         array = backend(self.storage.value.device).download(self)
         return (array.astype(np.float32) if self.dtype is bfloat16 else array).tolist()
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """wgtorch by the Python array API standard, 2024.12, and what that took over."""
+        if api_version not in (None, *VERSIONS):
+            raise ValueError(f"array API {api_version!r} is not known; there is {VERSIONS[0]}")
+        return import_module("wgtorch.array_api")
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """On a device, by the name that the array API standard has for `to`."""
+        return self.to(device)  # type: ignore[attr-defined]
 
     def __dlpack__(self, **options: Any) -> Any:
         """For other libraries to look at the memory of a cpu tensor."""

@@ -31,6 +31,7 @@ GIVEN = {
 FIXED = {"places", "draws2", "draws3"}  # that need no gradient
 HEADS = "F.multi_head_attention_forward(q, {0}, {0}, 4, 2, in_weight, in_bias, {1}, {2}, 0.0,"
 CALLS = [
+    "meshgrid(s, x[0], y[0, :2], indexing='xy')", "meshgrid(s, x[0], indexing='ij')",
     "cross(v, w)", "cross(v, w[:, :1], dim=0)", "renorm(x, 2, 0, 1.5)", "renorm(x, 1, 1, 2)",
     "gradient(x)", "gradient(x, spacing=2.0, edge_order=2)", "gradient(x, dim=-1)",
     "gradient(x, spacing=[places], dim=0)", "gradient(x, spacing=[places], dim=0, edge_order=2)",

@@ -110,9 +110,7 @@ def meshgrid(*tensors, indexing: str | None = None):
         t.reshape(tuple(-1 if d == k else 1 for d in range(len(shape)))).expand(shape)
         for k, t in enumerate(tensors)
     ]
-    if swapped:
-        grids = [grid.transpose(0, 1) for grid in (grids[1], grids[0], *grids[2:])]
-    return tuple(grids)
+    return (grids[1], grids[0], *grids[2:]) if swapped else tuple(grids)
 
 
 def check_vectors(tensors: tuple) -> None:
