@@ -6,6 +6,8 @@ from recorder import N, T, close, graph, ramp
 
 import wgtorch as torch
 from wgtorch import nn
+from wgtorch.backend import backend
+from wgtorch.config import MAX_FUSED
 
 LOSSY = {"float16": 2.0, "bfloat16": 2.0, "int8": 3.87, "int4": 7.1}  # kind -> least ratio
 
@@ -233,3 +235,22 @@ def test_samples_of_a_vmap_are_compressed_too(device, kind):
     with graph.compress(kind):
         got = torch.func.vmap(torch.func.grad(f))(x)
     assert 0 < np.abs(N(got) - N(want)).max() < {"int8": 0.005, "int4": 0.05}[kind]
+
+
+@pytest.mark.skipif(MAX_FUSED == 1, reason="WGTORCH_EAGER computes every op at once")
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_packing_is_one_kernel_and_unpacking_another(webgpu, kind, monkeypatch):
+    x = ramp((64, 256), webgpu)
+    torch.webgpu.synchronize()
+    ran, queue = [], type(backend(torch.device(webgpu)).queue)
+    dispatch = queue.dispatch
+    monkeypatch.setattr(
+        queue, "dispatch", lambda q, k, *rest: (ran.append(k.label), dispatch(q, k, *rest))[1]
+    )
+    pair = graph.compress(kind)
+    packed = pair.packed(x)
+    assert len(ran) == 1
+    back = packed.opened()
+    back.device.backend.fill(back.storage.value)
+    assert len(ran) == 2
+    assert (np.abs(N(back) - N(x)) <= N(pair.error(x))).all()

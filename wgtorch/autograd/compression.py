@@ -102,19 +102,13 @@ def from_bytes(parts: Any, layout: Layout, block: int) -> Any:
 
 def to_nibbles(tensor: Any, block: int) -> tuple:
     rows, left = rows_of(tensor, block)
-    levels, low, step = rows._quantize(15)
-    return levels[:, 0::2] + levels[:, 1::2] * 16, low, step, left
+    return *rows[:, : block // 2]._quantize_pairs(rows[:, block // 2 :], 15), left
 
 
 def from_nibbles(parts: Any, layout: Layout, block: int) -> Any:
     pairs, low, step, left = parts
-    levels = digits(pairs, 16, 2)
+    levels = pairs.unsqueeze(-2)._digit(powers(pairs, 1 / 16, 2).unsqueeze(-1), 16, 1 / 16)
     return joined(levels._dequantize(low.unsqueeze(-1), step.unsqueeze(-1)), left, layout)
-
-
-def digits(packed: Any, base: int, count: int) -> Any:
-    """Bytes as their digits, lowest first, as a new last axis of floats."""
-    return packed.unsqueeze(-1)._digit(powers(packed, 1 / base, count), base, 1 / base)
 
 
 def powers(like: Any, base: float, count: int) -> Any:
@@ -152,7 +146,8 @@ def to_bits(tensor: Any, block: int) -> tuple:
 
 def from_bits(parts: Any, layout: Layout, block: int) -> Any:
     bits, left = parts
-    return joined(digits(bits, 2, 8) > 0.5, left, layout)
+    digits = bits.unsqueeze(-1)._digit(powers(bits, 1 / 2, 8), 2, 1 / 2)
+    return joined(digits > 0.5, left, layout)
 
 
 def to_signs(tensor: Any, block: int) -> tuple:

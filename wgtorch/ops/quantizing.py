@@ -40,6 +40,31 @@ def _quantize(input, levels: int):
     return np.nan_to_num(np.clip(level, 0, levels)), low, step
 
 
+def gridded_pairs(rng):
+    for (x,), attrs in gridded(rng):
+        if attrs["levels"] == 15:
+            yield (x, np.ascontiguousarray(x[..., ::-1])), attrs
+
+
+@declare(
+    Rowwise,
+    shape=lambda input, other, levels: (input, folded(input), folded(input)),
+    dtype=lambda input, other, levels: (uint8, float32, float32),
+    outputs=("pairs", "low", "step"),
+    differentiable=(False, False, False),
+    shader="quantize_pairs.wgsl",
+    dims=lambda shape, levels: (len(shape) - 1,),
+    samples=gridded_pairs,
+    torch="none",
+)
+def _quantize_pairs(input, other, levels: int):
+    """As `_quantize` of rows whose halves are these, but for the levels: those of `other` stand in
+    the upper half of a byte, so that `levels` is 15 at most."""
+    whole, low, step = _quantize.reference(np.concatenate([input, other], -1), levels)
+    lower, upper = np.split(whole, 2, -1)
+    return lower + 16 * upper, low, step
+
+
 def leveled(rng):
     for (x,), _ in gridded(rng):
         low, step = x.min(-1, keepdims=True), np.full(folded(x.shape), 0.5, np.float32)
