@@ -147,8 +147,7 @@ def test_errors_and_shapes():
     ("quantize_per_tensor", "register_dtype makes one"),
     ("float8_e4m3fn", "register_dtype makes one"),
     ("kl_div", "it is torch.nn.functional.kl_div"),
-    ("cross", "it is torch.linalg.cross"),
-    ("view_copy", "without _copy"),
+    ("eigh", "it is torch.linalg.eigh"),
     ("zeroes", "did you mean zeros"),
     ("matmull", "did you mean matmul"),
 ])  # fmt: skip

@@ -18,7 +18,7 @@ import wgtorch as torch
 from tools import kernels, press
 from wgtorch.backends.webgpu.library import COMMENT
 from wgtorch.op import REGISTRY
-from wgtorch.registry.questions import way_on_a_gpu
+from wgtorch.registry.ways import way_on_a_gpu
 
 GOLDEN = Path(__file__).resolve().parent / "kernels"
 PRESSES = {"strong": press.STRONG, "weak": press.WEAK, "software": press.SOFTWARE}

@@ -281,3 +281,12 @@ def test_walks_merge_what_walks_memory_as_one():
     assert walk((8, 8), (0,), [eight], False).quads == "across"
     assert walk((7, 7), (1,), [Layout.contiguous((7, 7))], False).quads == ""
     assert walk((49,), (0,), [Layout.contiguous((49,))], False).ragged
+
+
+def test_a_reduction_whose_functions_have_no_float64_says_so(traits):
+    if not traits.f64:
+        pytest.skip("no float64")
+    x = torch.ones(3, dtype=torch.float64, device="webgpu")
+    with pytest.raises(TypeError, match=r"cannot compute it in float64; use .float\(\)"):
+        x.nansum().item()
+    assert x.sum().item() == x.amax().item() * 3 == 3

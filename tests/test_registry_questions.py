@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ import wgtorch as torch
 from wgtorch import errors, registry
 from wgtorch.backend import backend
 from wgtorch.op import REGISTRY, Composite
-from wgtorch.registry.questions import way_on_a_gpu
+from wgtorch.registry.ways import way_on_a_gpu
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -25,7 +28,9 @@ def test_only_decompositions_go_through_the_cpu():
     """Else an op that lost its kernel would still pass its tests, by the way of the cpu."""
     lacking = [op for op in REGISTRY.values() if way_on_a_gpu(op) == "through the cpu"]
     rooms = {op.reference.__module__ for op in lacking if not isinstance(op, Composite)}
-    assert rooms == {f"wgtorch.ops.{room}" for room in ("factorization", "solving", "spectra")}
+    assert rooms == {
+        f"wgtorch.ops.{room}" for room in ("eigen", "factorization", "solving", "spectra")
+    }
 
 
 def test_questions():
@@ -38,7 +43,7 @@ def test_questions():
     )
     report = torch.coverage_report()
     assert "inverse" in report.missing() and "matmul" not in report.missing()
-    assert str(report).startswith(f"{len(report.entries)} ops")
+    assert re.match(r"\d+ ops and \d+ functions made of ops\ncpu: ", str(report))
     assert len(report.table().splitlines()) == len(report.entries)
     assert registry.has_kernel("exp", "webgpu") and not registry.has_kernel("inverse", "webgpu")
     kernels = registry.list_kernels("exp", "webgpu")
@@ -46,6 +51,39 @@ def test_questions():
     assert "add" in registry.dtype_coverage_report(torch.int8).devices["cpu"]
     assert "sigmoid" in registry.dtype_coverage_report(torch.int8).devices["cpu"]
     assert torch.getOpInfo is torch.get_op_info and torch.hasKernel("exp", "cpu")
+
+
+def test_coverage_tells_dtypes_and_shaders():
+    entries = {e.name: e for e in torch.coverage_report().entries}
+    sigmoid, solve, mm = entries["sigmoid"], entries["inverse"], entries["mm"]
+    assert sigmoid.saves == ("result",) and sigmoid.differentiable == ("input",)
+    assert "double" in sigmoid.dtypes["cpu"] and "double" not in sigmoid.dtypes["webgpu"]
+    assert "complex" in sigmoid.dtypes["webgpu"] and "complex" not in entries["erf"].dtypes["cpu"]
+    assert entries["bitwise_and"].dtypes["webgpu"] == ("bool", "integer")
+    assert "double" in entries["add"].dtypes["webgpu"]
+    assert "double" not in entries["softmax"].dtypes["webgpu"]
+    assert mm.saves == ("input", "mat2") and "matmul_tiles.wgsl" in mm.shaders
+    assert solve.devices == {"cpu": "composite", "webgpu": "through the cpu"}
+    assert entries["zeros"].kind is registry.OpKind.CREATION
+    assert torch.get_op_info("erf").dtypes == entries["erf"].dtypes
+    assert not {"bitwise_and"} & set(registry.dtype_coverage_report(torch.float16).devices["cpu"])
+
+
+def test_the_report_knows_every_op_of_the_api():
+    known = {e.name for e in torch.coverage_report().entries}
+    known |= {alias for op in REGISTRY.values() for alias in op.aliases}
+    rows = (Path(__file__).parent / "api_names.tsv").read_text(encoding="utf-8").splitlines()
+    names = {name.removesuffix("_") for name, kind, *_ in (row.split("\t") for row in rows)
+             if kind in ("op", "inplace")}  # fmt: skip
+    others = {"vmap", "is_tensor", "broadcastShapes"}  # a transform, a question, a spelling
+    assert names - known - others == set()
+
+
+def test_trying_dtypes_draws_no_random_numbers():
+    before = torch.get_rng_state()
+    registry.ways.dtypes_of.cache_clear()
+    assert "float" in torch.get_op_info("bernoulli").dtypes["cpu"]
+    assert torch.get_rng_state().equal(before)
 
 
 def test_dtypes_by_name():

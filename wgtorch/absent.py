@@ -16,7 +16,6 @@ QUANTIZED = (
     " examples/own_dtype.py does"
 )
 TOLD = (  # the first that fits counts
-    (r".*_copy", "use the op without _copy, and .clone()"),
     (r".*sparse.*|d?smm|hsp?mm|spmm|sspaddmm|.*col_indices|.*row_indices|coalesce", SPARSE),
     (r"jit|fx|export|compiler|cond|while_loop|Script.*|_dynamo|_inductor",
      "programs are not captured, and need not be: elementwise chains fuse by themselves, and"

@@ -9,13 +9,14 @@ import numpy as np
 
 from wgtorch.create import made, place
 from wgtorch.dtype import DType, get_default_dtype
+from wgtorch.tensor import Tensor
 
 C_TYPES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
            "int32": "int", "int64": "long int"}  # fmt: skip
 
 
 def made_of(name: str, size: int, periodic: bool, shape: Callable, dtype: DType | None,
-            device: Any, requires_grad: bool) -> Any:  # fmt: skip
+            device: Any, requires_grad: bool) -> Tensor:  # fmt: skip
     """`shape` at `size` places from 0 to 1; a periodic window leaves out the last of one more."""
     if not isinstance(size, int):
         raise TypeError(
@@ -66,7 +67,7 @@ def triangle(x: np.ndarray) -> np.ndarray:
 
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Any = None, device: Any = None,
-                    requires_grad: bool = False) -> Any:  # fmt: skip
+                    requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A triangle: 1 - |2 n / (N - 1) - 1|."""
     return made_of("bartlett_window", window_length, periodic, triangle, dtype, device,
                    requires_grad)  # fmt: skip
@@ -74,7 +75,7 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType |
 
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Any = None, device: Any = None,
-                    requires_grad: bool = False) -> Any:  # fmt: skip
+                    requires_grad: bool = False) -> Tensor:  # fmt: skip
     """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
     return made_of("blackman_window", window_length, periodic, cosines(0.42, 0.5, 0.08), dtype,
                    device, requires_grad)  # fmt: skip
@@ -82,7 +83,7 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType |
 
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54,
                    beta: float = 0.46, *, dtype: DType | None = None, layout: Any = None,
-                   device: Any = None, requires_grad: bool = False) -> Any:  # fmt: skip
+                   device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """alpha - beta cos(2 pi n / (N - 1))."""
     return made_of("hamming_window", window_length, periodic, cosines(alpha, beta), dtype, device,
                    requires_grad)  # fmt: skip
@@ -90,7 +91,7 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 
 def hann_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                 layout: Any = None, device: Any = None,
-                requires_grad: bool = False) -> Any:  # fmt: skip
+                requires_grad: bool = False) -> Tensor:  # fmt: skip
     """sin(pi n / (N - 1)) ** 2."""
     return made_of("hann_window", window_length, periodic, cosines(0.5, 0.5), dtype, device,
                    requires_grad)  # fmt: skip
@@ -98,7 +99,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DType | Non
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *,
                   dtype: DType | None = None, layout: Any = None, device: Any = None,
-                  requires_grad: bool = False) -> Any:  # fmt: skip
+                  requires_grad: bool = False) -> Tensor:  # fmt: skip
     """I0(beta sqrt(1 - (2 n / (N - 1) - 1) ** 2)) / I0(beta)."""
     return made_of("kaiser_window", window_length, periodic, kaiser(beta), dtype, device,
                    requires_grad)  # fmt: skip

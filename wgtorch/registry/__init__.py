@@ -28,6 +28,13 @@ from wgtorch.registry.configs import (
     UnaryKernelCPU,
     WebGPUKernelConfig,
 )  # fmt: skip
+from wgtorch.registry.coverage import (
+    CoverageReport,
+    DTypeCoverageReport,
+    OpCoverageEntry,
+    coverage_report,
+    dtype_coverage_report,
+)  # fmt: skip
 from wgtorch.registry.devices import (
     DeviceBuffer,
     DeviceCapabilities,
@@ -129,10 +136,7 @@ from wgtorch.registry.questions import (
     REDUCTION_OP_NAMES,
     UNARY_OP_NAMES,
     BinaryOpSchema,
-    CoverageReport,
     CreationOpSchema,
-    DTypeCoverageReport,
-    OpCoverageEntry,
     OpInfo,
     OpKind,
     OpName,
@@ -140,8 +144,6 @@ from wgtorch.registry.questions import (
     ReductionOpSchema,
     ShapeOpSchema,
     UnaryOpSchema,
-    coverage_report,
-    dtype_coverage_report,
     get_op_info,
     get_op_kind,
     get_op_schema,

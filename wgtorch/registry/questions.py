@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from typing import Any
 
 from wgtorch.device import Device
@@ -16,10 +15,8 @@ from wgtorch.op import (
     Draw,
     Elementwise,
     Join,
-    Map,
     Op,
     Reduction,
-    Rowwise,
     Scan,
     Structured,
     ViewOp,
@@ -27,6 +24,7 @@ from wgtorch.op import (
 from wgtorch.registry import gradients
 from wgtorch.registry.kernels import KERNELS, KernelInfo, device_type
 from wgtorch.registry.opening import named
+from wgtorch.registry.ways import THROUGH, dtypes_of, way_on_a_gpu
 
 OpName = str
 
@@ -72,55 +70,10 @@ class OpInfo:
     kind: OpKind
     schema: OpSchema
     devices: tuple[str, ...]  # where it runs natively
+    dtypes: dict[str, tuple[str, ...]]  # the kinds that it takes, by device
     has_autograd: bool
     kernels: tuple[KernelInfo, ...]  # registered by users
     doc: str
-
-
-@dataclass(frozen=True)
-class OpCoverageEntry:
-    """One op: where it runs, and how."""
-
-    name: str
-    kind: OpKind
-    devices: dict[str, str]  # device -> "native", "composite" or "through the cpu"
-    has_autograd: bool
-
-
-@dataclass(frozen=True)
-class CoverageReport:
-    """Which op runs where. `str(report)` is a summary, `table()` a line for each op."""
-
-    entries: tuple[OpCoverageEntry, ...]
-
-    def missing(self, device: str = "webgpu") -> list[str]:
-        """Ops that are computed on the cpu for tensors of a device."""
-        return [e.name for e in self.entries if e.devices[device] == "through the cpu"]
-
-    def __str__(self) -> str:
-        lines = [f"{len(self.entries)} ops"]
-        for device in ("cpu", "webgpu"):
-            ways = [e.devices[device] for e in self.entries]
-            counts = ", ".join(f"{ways.count(way)} {way}" for way in dict.fromkeys(sorted(ways)))
-            lines.append(f"{device}: {counts}")
-        lines.append(f"autograd: {sum(e.has_autograd for e in self.entries)}")
-        return "\n".join(lines)
-
-    def table(self) -> str:
-        width = max(len(e.name) for e in self.entries)
-        return "\n".join(
-            f"{e.name:{width}}  {e.kind.value:11}  {e.devices['webgpu']:15}"
-            f"  {'autograd' if e.has_autograd else ''}".rstrip()
-            for e in self.entries
-        )
-
-
-@dataclass(frozen=True)
-class DTypeCoverageReport:
-    """Which elementwise ops and reductions take a dtype, by device."""
-
-    dtype: DType
-    devices: dict[str, tuple[str, ...]]
 
 
 KINDS: dict[type[Op], OpKind] = {
@@ -152,66 +105,16 @@ def get_op_schema(op: str | Op) -> OpSchema:
     return OpSchema(known.name, get_op_kind(known), inputs, attributes, outputs)
 
 
-def words_of(function: Any) -> Iterator[str]:
-    """The names that a function's code uses, and that of functions beside it which it calls."""
-    todo, seen = [function], set()
-    while todo:
-        f = todo.pop()
-        if not hasattr(f, "__code__") or f.__code__ in seen:
-            continue
-        seen.add(f.__code__)
-        for name in f.__code__.co_names:
-            yield name
-            todo.append(f.__globals__.get(name))
-
-
-@cache
-def way_on_a_gpu(op: Op) -> str:
-    if isinstance(op, Composite):
-        used = [REGISTRY[w] for w in words_of(op.function) if w in REGISTRY and w != op.name]
-        below = [way_on_a_gpu(o) for o in used if o.name.startswith("_")]
-        return "through the cpu" if "through the cpu" in below else "composite"
-    own = isinstance(op, Map | Rowwise | Scan | Join)
-    if isinstance(op, Structured) and op.plan is None and not own:
-        return "through the cpu"
-    return "native"
-
-
-def coverage_of(op: Op) -> OpCoverageEntry:
-    on_cpu = "composite" if isinstance(op, Composite) else "native"
-    devices = {"cpu": on_cpu, "webgpu": way_on_a_gpu(op)}
-    return OpCoverageEntry(op.name, get_op_kind(op), devices, gradients.has_autograd(op.name))
-
-
-def coverage_report(ops: Iterable[str] | None = None) -> CoverageReport:
-    """Which ops run where; of all public ones by default."""
-    names = [n for n in REGISTRY if not n.startswith("_")] if ops is None else ops
-    return CoverageReport(tuple([coverage_of(named(name)) for name in names]))
-
-
-def dtype_coverage_report(dtype: DType) -> DTypeCoverageReport:
-    """Which elementwise ops and reductions take a dtype (float64 where the adapter has it)."""
-    taking = []
-    for name, op in REGISTRY.items():
-        if not isinstance(op, Elementwise | Reduction) or name.startswith("_"):
-            continue
-        try:
-            op.compute_dtype(*([dtype] * (len(op.inputs) if isinstance(op, Elementwise) else 1)))
-        except (RuntimeError, TypeError):
-            continue
-        taking.append(name)
-    return DTypeCoverageReport(dtype, {"cpu": tuple(taking), "webgpu": tuple(taking)})
-
-
 def get_op_info(op: str) -> OpInfo:
     """All that is known of an op; OpNotFoundError, with a suggestion, if there is none."""
     known = named(op)
-    coverage = coverage_of(known)
-    devices = tuple([d for d, way in coverage.devices.items() if way != "through the cpu"])
+    ways = {"cpu": "native", "webgpu": way_on_a_gpu(known)}
+    devices = tuple([d for d, way in ways.items() if way != THROUGH])
     kernels = tuple([e.info for e in KERNELS.all() if e.op is known])
     doc = known.reference.__doc__ or ""
-    return OpInfo(known.name, coverage.kind, get_op_schema(known), devices,
-                  coverage.has_autograd, kernels, doc)  # fmt: skip
+    return OpInfo(known.name, get_op_kind(known), get_op_schema(known), devices,
+                  {device: dtypes_of(known, device) for device in ways},
+                  gradients.has_autograd(known.name), kernels, doc)  # fmt: skip
 
 
 def list_ops(kind: OpKind | str | None = None, device: str | None = None,
@@ -225,7 +128,7 @@ def list_ops(kind: OpKind | str | None = None, device: str | None = None,
     for name, op in REGISTRY.items():
         if name.startswith("_") or (wanted is not None and get_op_kind(op) is not wanted):
             continue
-        if place == "webgpu" and way_on_a_gpu(op) == "through the cpu":
+        if place == "webgpu" and way_on_a_gpu(op) == THROUGH:
             continue
         if has_autograd is None or gradients.has_autograd(name) is has_autograd:
             found.append(name)
@@ -242,7 +145,7 @@ def list_kernels(op: str | None = None, device: str | Device | None = None,
         if own.name.startswith("_") or isinstance(own, Composite):
             continue
         for where in ("cpu", "webgpu"):
-            cpu = where == "webgpu" and way_on_a_gpu(own) == "through the cpu"
+            cpu = where == "webgpu" and way_on_a_gpu(own) == THROUGH
             origin = "reference, through the cpu" if cpu else "library"
             found.append(KernelInfo(own.name, where, (), False, False, origin))
     return [
@@ -258,7 +161,7 @@ def has_kernel(op: str, device: str | Device, dtype: DType | None = None) -> boo
     registered = [e for e in KERNELS.all() if e.op is known and e.device == place]
     if any(not e.config.dtypes or dtype in (None, *e.config.dtypes) for e in registered):
         return True
-    return place in ("cpu", "meta") or way_on_a_gpu(known) != "through the cpu"
+    return place in ("cpu", "meta") or way_on_a_gpu(known) != THROUGH
 
 
 def is_unary_op(op: str | OpSchema) -> bool:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wgtorch.backends.webgpu import fold_codegen
 from wgtorch.backends.webgpu.fusion import DRAWN, PUT_OFF, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.walks import Walk, walk
+from wgtorch.dtype import float64
 from wgtorch.layout import Layout
 from wgtorch.settled import Fold
 from wgtorch.storage import Value
@@ -169,8 +171,13 @@ def widest(op: Any) -> str:
 
 
 def check_state(fold: Fold, home: WebGPU) -> None:
-    """Refuses compute types that the library has no states for."""
-    if fold.op.state and not fold_codegen.has_state(fold, home.dialect):
+    """Refuses compute types that the library has no states or functions for."""
+    op = fold.op
+    lacks = op.state and not fold_codegen.has_state(fold, home.dialect)
+    if fold.compute is float64 and not lacks:
+        leave = op.leave if isinstance(op.leave, tuple) else (op.leave,)
+        lacks = not all([is_known(e, float64) for e in (op.enter, op.combine, *leave)])
+    if lacks:
         raise TypeError(
             f"{fold.op.name}: {home.device} cannot compute it in {fold.compute.name}; use .float()"
             f" or .cpu()"
