@@ -120,6 +120,7 @@ class Dock:
         self.home = backend
         self.round_trip = "mappable-primary-buffers" in gpu.device.features
         self.pool = Pool(gpu.device, ROUND_TRIP if self.round_trip else HOST)
+        self.pool.fail = gpu.fail
         self.queue: Queue = gpu.queue
         self.queue.depart = self.leave
         self.waiting: list[weakref.ref[Download]] = self.queue.departures
