@@ -6,8 +6,8 @@
 //
 // launch: m n k batches parts k_part tiles
 // expects: THREADS_M THREADS_N GROUPS_M GROUPS_N TILE_K (8 or 16) WHOLE AHEAD;
-//          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep; ENDING, how many
-//          statements end the kernel
+//          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep; APART, whether
+//          results lie apart; ENDING, how many statements end the kernel
 
 const THREADS = THREADS_M * THREADS_N;
 const TILE_M = THREADS_M * GROUPS_M * 4u;
@@ -174,7 +174,7 @@ fn main(
             workgroupBarrier();
         }
 
-        if ENDING < LONG {
+        if ENDING < LONG && !APART {  // finding their places is long, too
             for (var i = 0u; i < GROUPS_M; i++) {
                 for (var j = 0u; j < GROUPS_N; j++) {
                     for (var r = 0u; r < 4u; r++) {

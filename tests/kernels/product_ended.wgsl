@@ -52,6 +52,7 @@ fn keep(z: u32, row: u32, col: u32, v: vec4f) {
     ));
 }
 
+const APART = false;
 @group(0) @binding(2) var<storage, read_write> result: array<vec4f>;
 fn store4(q: u32, v: vec4f) { result[q] = v; }
 
@@ -194,6 +195,7 @@ fn keep(z: u32, row: u32, col: u32, v: vec4f) {
     ));
 }
 
+const APART = false;
 @group(0) @binding(2) var<storage, read> b2: array<f32>;
 fn place0(i: u32) -> u32 { return launch.n18 + i / launch.n19 % launch.n20 * launch.n21; }
 fn add_float32(input: f32, other: f32) -> f32 { return input + other; }

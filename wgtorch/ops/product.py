@@ -127,6 +127,7 @@ class Product:
         reads = [self.x.buffer, self.y.buffer, *result.reads]
         front = [*kernel.front, *self.x.front, *self.y.front, *result.front(2)]
         front.append(KEEP_QUAD if result.by_fours else KEEP_EACH)
+        front.append(f"const APART = {str(result.partial).lower()};")
         store = stored(result.dtype, len(reads), result.by_fours)
         numbers = self.numbers(kernel) | self.x.numbers | self.y.numbers | result.numbers
         groups = folded(kernel.tiles, self.batches * kernel.parts)
