@@ -11,7 +11,7 @@ import numpy as np
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.nn.resizing import cubic_weights
+from wgtorch.ops.resampling import cubic_weights
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:

@@ -1,22 +1,19 @@
-"""Resizing images: each dimension on its own, as weighted selections of the input."""
+"""Resizing images: each dimension on its own, each element a few weighted ones of the input."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.nn.volumes import adaptive_avg_pool3d
+from wgtorch.ops.resampling import SMOOTH, Way, nearest
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
-SMOOTH = {"bilinear": 1, "bicubic": 2, "lanczos": 3}  # how far a filter reaches
 MODES = (
     "nearest", "linear", "bilinear", "bicubic", "trilinear", "lanczos", "area", "nearest-exact",
 )  # fmt: skip
-CUBIC = -0.75  # the slope that PyTorch's bicubic has at the ends
 
 
 def asked_size(input: Tensor, size: Any, scale: Any) -> tuple[list[int], list[float | None]]:
@@ -72,7 +69,7 @@ def interpolate(
     if recompute_scale_factor:
         factors = [None] * len(factors)
     for d, (out, factor) in enumerate(zip(sizes, factors, strict=True), 2):
-        input = resized(input, d, out, factor, mode, bool(align_corners), antialias)
+        input = resized(input, d, out, Way(mode, factor, bool(align_corners), antialias))
     return input
 
 
@@ -105,102 +102,14 @@ def check_mode(input: Tensor, mode: str, corners: bool | None, smooth: bool) -> 
         )
 
 
-def resized(
-    input, dim: int, out: int, factor: float | None, mode: str, corners: bool, smooth: bool
-):
-    """One dimension, as a sum of shifted and weighted selections of the input."""
-    size = input.shape[dim]
-    if mode.startswith("nearest"):
-        step = size / out if factor is None else 1 / factor
-        shift = 0.5 if mode == "nearest-exact" else 0.0
-        places = np.floor((np.arange(out, dtype=np.float32) + np.float32(shift)) * np.float32(step))
-        return chosen(input, dim, np.clip(places, 0, size - 1))
-    if smooth:
-        return (
-            input.movedim(dim, -1)
-            .matmul(smoothing(input, size, out, factor, mode, corners))
-            .movedim(-1, dim)
-        )
-    at = sources(size, out, factor, corners, mode == "bicubic")
-    if mode == "bicubic":
-        return cubic(input, dim, at)
-    low = np.clip(np.floor(at), 0, size - 1)
-    share = along(input, dim, np.clip(at - low, 0, 1))
-    first = chosen(input, dim, low)
-    return first + (chosen(input, dim, np.minimum(low + 1, size - 1)) - first) * share
-
-
-def sources(size: int, out: int, factor: float | None, corners: bool, free: bool) -> np.ndarray:
-    """Where in the input each output element lies."""
-    index = np.arange(out, dtype=np.float64)
-    if corners:
-        return index * ((size - 1) / (out - 1) if out > 1 else 0)
-    step = size / out if factor is None else 1 / factor
-    at = (index + 0.5) * step - 0.5
-    return at if free else np.maximum(at, 0)
-
-
-def chosen(input: Tensor, dim: int, places: np.ndarray) -> Tensor:
-    return input.index_select(dim, wgtorch.tensor(places.astype(np.int64), device=input.device))
-
-
-def along(input: Tensor, dim: int, numbers: np.ndarray) -> Tensor:
-    """Numbers for each place of a dimension, to multiply with."""
-    shape = [1] * input.ndim
-    shape[dim] = len(numbers)
-    return wgtorch.tensor(
-        numbers.astype(np.float64), dtype=input.dtype, device=input.device
-    ).reshape(shape)
-
-
-def cubic_weights(share: np.ndarray) -> list[np.ndarray]:
-    """Of the four neighbours (R. Keys, "Cubic convolution interpolation", 1981)."""
-
-    def near(x: np.ndarray) -> np.ndarray:
-        return ((CUBIC + 2) * x - (CUBIC + 3)) * x * x + 1
-
-    def far(x: np.ndarray) -> np.ndarray:
-        return ((CUBIC * x - 5 * CUBIC) * x + 8 * CUBIC) * x - 4 * CUBIC
-
-    return [far(share + 1), near(share), near(1 - share), far(2 - share)]
-
-
-def cubic(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
-    low, size = np.floor(at), input.shape[dim]
-    total: Any = None
-    for k, weight in enumerate(cubic_weights(at - low), -1):
-        part = chosen(input, dim, np.clip(low + k, 0, size - 1)) * along(input, dim, weight)
-        total = part if total is None else total + part
-    return total
-
-
-def smoothing(input, size: int, out: int, factor: float | None, mode: str, corners: bool) -> Tensor:
-    """The (size, out) matrix of a filter that is as wide as what it shrinks."""
-    step = (size - 1) / (out - 1) if corners and out > 1 else size / out
-    step = 1 / factor if factor is not None and not corners else step
-    width = max(step, 1.0)
-    reach = width * SMOOTH[mode]
-    matrix = np.zeros((size, out))
-    for k in range(out):
-        centre = step * (k + 0.5)
-        start, end = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), size)
-        x = np.abs((np.arange(start, end) - centre + 0.5) / width)
-        weights = FILTERS[mode](x)
-        matrix[start:end, k] = weights / weights.sum()
-    return wgtorch.tensor(matrix, dtype=input.dtype, device=input.device)
-
-
-def keys(x: np.ndarray, slope: float = -0.5) -> np.ndarray:
-    near = ((slope + 2) * x - (slope + 3)) * x * x + 1
-    far = (((x - 5) * x + 8) * x - 4) * slope
-    return np.where(x < 1, near, np.where(x < 2, far, 0))
-
-
-FILTERS = {
-    "bilinear": lambda x: np.maximum(0, 1 - x),
-    "bicubic": keys,
-    "lanczos": lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0),
-}
+def resized(input: Tensor, dim: int, out: int, way: Way) -> Tensor:
+    """One dimension."""
+    if input.is_floating_point():
+        return input._resample(dim, out, way)
+    if way.mode.startswith("nearest"):
+        places = nearest(input.shape[dim], out, way)
+        return input.index_select(dim, wgtorch.tensor(places, device=input.device))
+    return input.float()._resample(dim, out, way).round().clamp(0, 255).to(input.dtype)
 
 
 def upsample(

@@ -49,6 +49,7 @@ from wgtorch.ops import (
     reductions,
     reinterpretation,
     requirements,
+    resampling,
     rounding,
     rows,
     scans,

@@ -133,6 +133,12 @@ def fourier(batch: Batch) -> Any:
     return batch.run({"input": batch.whole("input"), **tables}, dim=dim)
 
 
+@rule("_resample")
+def resample(batch: Batch) -> Any:
+    inputs = {"input": batch.whole("input"), "bands": batch.below("bands")}
+    return batch.run(inputs, dim=batch.attrs["dim"] + 1)
+
+
 @rule("diagonal_scatter")
 def diagonal_scatter(batch: Batch) -> Any:
     rank = len(batch.shape("input"))
