@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dispatch.doors import DOORS
-from wgtorch.dispatch.write import overwritten, write
+from wgtorch.dispatch.write import is_put, overwritten, write
 from wgtorch.dtype import bool_, int64, uint8
 from wgtorch.errors import IndexOutOfBoundsError
 from wgtorch.layout import wrap_dim
@@ -81,6 +81,9 @@ def getitem(x: Any, index: Any) -> Any:
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """`x[index] = value`."""
+    simple = type(index) is int or (type(index) is slice and index.step is None)
+    if simple and is_put(x, index, value):
+        return
     view = viewed(x, index if type(index) is tuple else (index,))
     view, gathered = (view, None) if view is not None else located(x, index)
     if not isinstance(value, View):

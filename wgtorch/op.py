@@ -144,6 +144,7 @@ class Elementwise(Op):
     inplace: bool = True
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index
+    ufunc: Callable | None = None  # numpy's function that it is, which can write where it reads
 
     def compute_dtype(self, *kinds: DType | ZeroDim | type) -> DType:
         """From the operands' kinds; a Python number is given as its type."""

@@ -16,7 +16,7 @@ from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
 from wgtorch.device import Device
 from wgtorch.dispatch.doors import DOORS, cast
-from wgtorch.dispatch.write import write
+from wgtorch.dispatch.write import is_put, write
 from wgtorch.dtype import (
     ALIASES,
     ALL,
@@ -189,6 +189,8 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
             )
         if isinstance(value, View):
             return write(self, value, "fill_")
+        if is_put(self, ..., value):
+            return self
         source = full(self.layout.shape, value, self.dtype, self.device)
         return write(self, source, "fill_", True)
 

@@ -148,10 +148,39 @@ class CPU:
         array = self.download(source)
         if not whole or storage.shared:
             self._detach(storage)
-            array = array.copy() if np.shares_memory(array, storage.value.buffer) else array
-            seen(storage.value.buffer, layout, whole)[...] = array
+            seen(storage.value.buffer, layout, whole)[...] = array  # numpy minds what overlaps
         else:
             storage.value = self.upload(array, source.dtype)
+
+    def overwrite(self, op, storage, layout, other) -> bool:
+        """Lets a ufunc write over its first operand, all of a storage; False where it cannot."""
+        dtype = storage.value.dtype
+        if dtype in WIDE or dtype.encoding is not None or type(storage) is Lens:
+            return False
+        operand = self._read(other) if isinstance(other, View) else number(other, dtype.np)
+        if operand.dtype is not dtype.np:
+            return False
+        self._detach(storage)
+        array = storage.value.buffer.reshape(layout.shape)
+        token = hush(IGNORE)
+        try:
+            op.ufunc(array, operand, out=array)
+        finally:
+            restore(token)
+        return True
+
+    def put_number(self, storage, layout, index, value) -> bool:
+        """Writes a number at numpy's index; False where that is wrong, or not plain memory."""
+        if type(storage) is Lens:
+            return False
+        self._detach(storage)
+        kept = storage.value
+        whole = layout.is_plain and layout.numel == kept.numel
+        try:
+            seen(kept.buffer, layout, whole)[index] = number(value, kept.dtype.np)
+        except (IndexError, TypeError, ValueError):
+            return False
+        return True
 
     def reseen(self, value, dtype):
         self._elements(value)

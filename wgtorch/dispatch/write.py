@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.rebase import rebase
-from wgtorch.autograd.transforms.level import source_for
+from wgtorch.autograd.transforms.level import levels, source_for
+from wgtorch.config import DEBUG
 from wgtorch.dispatch.doors import DOORS, FACES, cast
-from wgtorch.dtype import can_cast
+from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Op
 from wgtorch.storage import View, gift
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
+
+NUMBERS = frozenset((int, float, bool))
+LARGE = 1 << 15  # elements from which on memory counts more than calls do
 
 
 def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Tensor:
@@ -75,6 +79,24 @@ def put(target: View, source: View) -> None:
         storage.version += 1
 
 
+def is_put(target: Tensor, index: Any, value: Any) -> bool:
+    """Whether a Python number became the elements at an index of numpy's, where a backend can write
+    one into memory; False is no complaint: whoever asks does it another way, or says what is wrong.
+    """
+    storage = target.storage
+    home, dtype = storage.value.device.backend, storage.value.dtype
+    put_number = getattr(type(home), "put_number", None)
+    recording = state.recording and (target._wants or storage.writes)
+    if put_number is None or recording or storage.version < 0 or levels.stack:
+        return False
+    if type(value) not in NUMBERS or dtype.encoding is not None or target.layout.overlaps:
+        return False
+    if not put_number(home, storage, target.layout, index, fitting(value, dtype)):
+        return False
+    storage.version += 1
+    return True
+
+
 def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
     shape = target.layout.shape
     try:
@@ -105,8 +127,11 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     if op.takes_over:
         return taking_over(op)
     door, name = FACES[op.name], op.name + "_"
+    direct = getattr(op, "ufunc", None) is not None and DEBUG < 5
 
     def call(self, *args, **given):
+        if direct and self.layout.numel >= LARGE and is_overwritten(op, self, args, given):
+            return self
         if state.recording and (self._wants or self._base is not None):
             check_leaf(self)
         result = door(self, *args, **given)
@@ -116,6 +141,30 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."
     return call
+
+
+def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) -> bool:
+    """Whether a large tensor became the op's result in its own memory, where a backend can do that:
+    memory that is fresh takes longer to get than a sum takes to compute."""
+    storage, layout = target.storage, target.layout
+    over = getattr(type(storage.value.device.backend), "overwrite", None)
+    if over is None or given or len(args) != 1 or levels.stack or not target.is_whole:
+        return False
+    (other,) = args
+    if isinstance(other, View):
+        kinds = storage.value.dtype, other.storage.value.dtype
+        if other.layout is not layout or kinds[0] is not kinds[1]:
+            return False
+    elif type(other) in NUMBERS:
+        kinds = storage.value.dtype, type(other)
+    else:
+        return False
+    if not is_free(target, args) or op.typed[kinds].dtype is not kinds[0]:
+        return False
+    if not over(storage.value.device.backend, op, storage, layout, other):
+        return False
+    storage.version += 1
+    return True
 
 
 def taking_over(op: Op) -> Callable[..., Tensor]:

@@ -56,6 +56,7 @@ def with_alpha(door):
     samples=binary(),
     front=with_alpha,
     operator="add",
+    ufunc=np.add,
     complex=True,
 )
 def add(input, other):
@@ -70,6 +71,7 @@ def add(input, other):
     refuses=NO_BOOL,
     front=with_alpha,
     operator="sub",
+    ufunc=np.subtract,
     aliases=("subtract",),
     complex=True,
 )
@@ -118,6 +120,7 @@ def positive(input):
     vjp={"input": lambda grad, other: grad * other, "other": lambda grad, input: grad * input},
     samples=binary(),
     operator="mul",
+    ufunc=np.multiply,
     aliases=("multiply",),
     complex=True,
 )

@@ -39,6 +39,7 @@ def with_rounding_mode(door):
     result="float",
     front=with_rounding_mode,
     operator="truediv",
+    ufunc=np.true_divide,
     aliases=("divide", "true_divide"),
     complex=True,
 )

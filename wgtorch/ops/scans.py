@@ -42,10 +42,31 @@ def twice(input: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], tuple[int,
 def accumulated(ufunc: Any, input: np.ndarray, dim: int, reverse: bool = False):
     if not input.ndim:
         return input.copy()
-    array = np.flip(input, dim) if reverse else input
-    out = ufunc.accumulate(array, dim, WIDE[input.dtype.kind])
-    out = out.astype(input.dtype) if input.dtype.kind in "fc" else out
+    array, kind = np.flip(input, dim) if reverse else input, input.dtype
+    if input.size > BLOCK and kind.kind in "fc" and input.ndim == 1:
+        out = in_blocks(ufunc, array)
+    else:
+        out = ufunc.accumulate(array, dim, WIDE[kind.kind])
+        out = out.astype(kind) if kind.kind in "fc" else out
     return np.flip(out, dim) if reverse else out
+
+
+def in_blocks(ufunc: Any, array: np.ndarray) -> np.ndarray:
+    """A vector accumulated in wide floats, of which only a block is there at a time."""
+    out, wide = np.empty_like(array), np.empty(BLOCK, WIDE[array.dtype.kind])
+    carry = ufunc.identity
+    for start in range(0, len(array), BLOCK):
+        part = array[start : start + BLOCK]
+        block = wide[: len(part)]
+        block[...] = part
+        block[0] = ufunc(carry, block[0])
+        ufunc.accumulate(block, out=block)
+        carry = block[-1]
+        out[start : start + BLOCK] = block
+    return out
+
+
+BLOCK = 1 << 15
 
 
 WIDE = dict.fromkeys("biu", np.int64) | {"f": np.float64, "c": np.complex128}  # by numpy's kinds

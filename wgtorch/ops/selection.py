@@ -212,6 +212,8 @@ def with_either_bound(door):
             return input.clamp_min(min)
         if min is None:
             return input.clamp_max(max)
+        if isinstance(input, View) and input.storage.value.dtype.category > 1:
+            return door(input, min, max)
         return door(input, bound(input, min), bound(input, max))
 
     return call
