@@ -102,6 +102,9 @@ def test_writes(q8, device):
     x = on(device)
     x.copy_(q)
     close(x, q.float().cpu().numpy())
+    for out in (x, torch.zeros(3, 4, dtype=q8, device=device)):
+        assert torch.add(q, 1, out=out) is out
+        close(out, (q + 1).float().cpu().numpy())
 
 
 def test_moves_and_is_kept(q8, device, webgpu, tmp_path):
@@ -141,6 +144,19 @@ def test_gradients_are_of_what_it_computes_in(q8, device):
     torch.nn.functional.linear(on(device), weight).sum().backward()
     close(weight.grad, np.tile(X.sum(0), (3, 1)))
     close(torch.vmap(lambda row: row * 2)(on(device, q8)), rounded(2 * rounded(X)))
+
+
+def test_hooks_and_optimizers(q8, device):
+    x = on(device).requires_grad_()
+    with torch.autograd.graph.save_on_cpu():
+        out = (x * on(device, q8)).sum()
+    out.backward()
+    close(x.grad, rounded(X))
+    weight = torch.nn.Parameter(on(device, q8))
+    (weight * 2).sum().backward()
+    torch.optim.SGD([weight], lr=0.5).step()
+    assert weight.dtype is q8
+    close(weight.detach(), rounded(rounded(X) - 1))
 
 
 def test_prints(device):
@@ -253,6 +269,8 @@ def test_mistakes_are_seen_at_once(q8):
     for x, dtype in ((q, torch.int8), (on("cpu"), q8)):
         with pytest.raises(RuntimeError, match=f"no bytes to be seen .* use .to.{dtype}"):
             x.view(dtype)
+    with pytest.raises(TypeError, match="torch.q8 is made of other tensors"):
+        torch.finfo(q8)
     with pytest.raises(errors.DTypeNotFoundError, match="Did you mean 'q8'"):
         torch.get_dtype("q9")
     fields = {"encode": lambda x: x.char(), "decode": lambda data: data.int()}

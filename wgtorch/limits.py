@@ -10,13 +10,21 @@ import numpy as np
 from wgtorch.dtype import DType, asked, bool_, get_default_dtype
 
 
+def numeric(type: Any) -> DType:
+    """A dtype that has limits of its own."""
+    dtype = asked(type)
+    if dtype.encoding is not None:
+        raise TypeError(f"{dtype} is made of other tensors, which decide what numbers it can hold")
+    return dtype
+
+
 class finfo:
     """Of a floating point type (the default one if none is given): `max`, `eps`, `tiny` ..."""
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: DType | None = None):
-        type = get_default_dtype() if type is None else asked(type)
+        type = get_default_dtype() if type is None else numeric(type)
         if type.category < 2:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle"
@@ -47,7 +55,7 @@ class iinfo:
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: DType):
-        type = asked(type)
+        type = numeric(type)
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != 1:

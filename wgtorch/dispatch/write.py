@@ -225,6 +225,8 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
             f" but one of the arguments requires grad."
         )
     check_castable(out, result)
+    if out.dtype.encoding is not None or result.dtype.encoding is not None:
+        result = cast(result, out.dtype)  # which is in a place of its own
     if out.device is not result.device:
         raise RuntimeError(
             f"Expected out tensor to have device {result.device}, but got {out.device} instead"
