@@ -106,6 +106,7 @@ class Press(WebGPU):
             pool=Pool(device_),
             queue=Queue(),
             pipelines=Pipelines(),
+            fail=RuntimeError,
         )
         super().__init__(device, gpu)  # type: ignore[arg-type]
 

@@ -8,9 +8,14 @@
 
 fn pow2(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }  // -126 <= n <= 127
 
-// x * 2^n for 0.5 < x < 2 and |n| <= 252: two steps reach the subnormals and stop short of a false
-// infinity.
+// x * 2^n for |n| <= 252: two steps reach the subnormals and stop short of a false infinity.
 fn scale_f32(x: f32, n: i32) -> f32 {
+    let half = n >> 1u;
+    return held_f32(x * pow2(half)) * pow2(n - half);
+}
+
+// The same for 0.5 < x < 2, whose exponent has room for the first step.
+fn scale_near_one(x: f32, n: i32) -> f32 {
     let half = n >> 1u;
     return bitcast<f32>(bitcast<u32>(x) + (bitcast<u32>(half) << 23u)) * pow2(n - half);
 }
@@ -27,7 +32,7 @@ fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
     let n = rounded_f32(sum);
     let r = held_f32(x - n * 0.693145752) - (n * 1.4286068e-6 - low);
     let p = 0.49999994 + r * (0.16666517 + r * (0.04166828 + r * (0.008369249 + r * 0.0013820775)));
-    return scale_f32(1.0 + (r + r * r * p), rounded_i32(sum) + shift);
+    return scale_near_one(1.0 + (r + r * r * p), rounded_i32(sum) + shift);
 }
 
 // What is 0 anyhow is not computed: CPUs are slow at underflow.
@@ -41,7 +46,7 @@ fn exp2_f32(x: f32) -> f32 {
     let vanishes = x < -150.0;
     let bounded = select(min(x, 129.0), 0.0, vanishes);
     let sum = rounding(bounded);
-    let result = scale_f32(exp2_near_zero(bounded - rounded_f32(sum)), rounded_i32(sum));
+    let result = scale_near_one(exp2_near_zero(bounded - rounded_f32(sum)), rounded_i32(sum));
     return select(select(result, 0.0, vanishes), x, is_nan_f32(x));
 }
 
@@ -162,7 +167,7 @@ fn pow_of_magnitude(bits: u32, y: f32) -> f32 {
     let rest = y_upper * logarithm.y + (y - y_upper) * (logarithm.x + logarithm.y);
     let sum = rounding(clamp(product + rest, -160.0, 140.0));
     let near = held_f32(product - rounded_f32(sum)) + rest;
-    let value = scale_f32(exp2_near_zero(near), rounded_i32(sum));
+    let value = scale_near_one(exp2_near_zero(near), rounded_i32(sum));
     let grows = (bits > 0x3f800000u) != signbit_f32(y);
     let far = (abs(rough) > 160.0) | (bits == 0u) | (bits >= 0x7f800000u) | is_inf_f32(y);
     let limit = select(0.0, float_of(0x7f800000u), grows);

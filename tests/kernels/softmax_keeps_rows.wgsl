@@ -21,14 +21,14 @@ fn exp_parts(x: f32, low: f32, shift: i32) -> f32 {
     let n = rounded_f32(sum);
     let r = held_f32(x - n * 0.693145752) - (n * 1.4286068e-6 - low);
     let p = 0.49999994 + r * (0.16666517 + r * (0.04166828 + r * (0.008369249 + r * 0.0013820775)));
-    return scale_f32(1.0 + (r + r * r * p), rounded_i32(sum) + shift);
+    return scale_near_one(1.0 + (r + r * r * p), rounded_i32(sum) + shift);
 }
 fn magnitude(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
 fn signbit_f32(x: f32) -> bool { return (bitcast<u32>(x) >> 31u) != 0u; }
 fn rounding(x: f32) -> f32 { return held_f32(x + 12582912.0); }
 fn rounded_f32(sum: f32) -> f32 { return sum - 12582912.0; }
 fn held_f32(x: f32) -> f32 { return min(x, 3.0e38); }
-fn scale_f32(x: f32, n: i32) -> f32 {
+fn scale_near_one(x: f32, n: i32) -> f32 {
     let half = n >> 1u;
     return bitcast<f32>(bitcast<u32>(x) + (bitcast<u32>(half) << 23u)) * pow2(n - half);
 }
