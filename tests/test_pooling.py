@@ -79,3 +79,15 @@ def test_a_grid_of_nan_points_to_the_first_element(device, mode, padding_mode):
     grid = torch.full((1, 1, 1, 2), float("nan"), device=device)
     sample = torch.nn.functional.grid_sample
     assert sample(x, grid, mode, padding_mode, align_corners=False).tolist() == [[[[1.0]]]]
+
+
+@pytest.mark.parametrize(("name", "refused", "rank"), [
+    ("max_pool1d", "max_pool1d_impl", 1), ("max_pool2d", "max_pool2d", 2),
+    ("max_pool3d", "max_pool3d", 3), ("adaptive_max_pool1d", "adaptive_max_pool2d", 1),
+    ("adaptive_max_pool2d", "adaptive_max_pool2d", 2),
+    ("adaptive_max_pool3d", "adaptive_max_pool3d_cpu", 3),
+])  # fmt: skip
+def test_bools_have_no_largest(device, name, refused, rank):
+    x = torch.ones((1, 1) + (4,) * rank, dtype=torch.bool, device=device)
+    with pytest.raises(NotImplementedError, match=f"\"{refused}\" not implemented for 'Bool'"):
+        getattr(torch.nn.functional, name)(x, 2)

@@ -187,3 +187,11 @@ def test_recurrences(either_share):
     np.testing.assert_allclose(x._recurrence(y, 1).cpu().numpy(), want, rtol=1e-4, atol=1e-5)
     sideways = x.t()._recurrence(y.t(), 0).t()
     np.testing.assert_allclose(sideways.cpu().numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_bools_are_not_searched_among_bools(device):
+    row = torch.tensor([False, True], device=device)
+    for search in (lambda: torch.bucketize(row, row), lambda: torch.searchsorted(row, row)):
+        with pytest.raises(NotImplementedError, match="searchsorted_out_cpu"):
+            search()
+    assert torch.bucketize(row, torch.tensor([0.0, 1.0], device=device)).tolist() == [0, 1]

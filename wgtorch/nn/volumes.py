@@ -7,6 +7,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.ops.pools import check_kind
 
 
 def three(value: Any) -> tuple[int, int, int]:
@@ -165,6 +166,7 @@ def max_pool3d(
 ) -> Any:
     """The largest of each window; with `return_indices` also where it is in D H W."""
     volume, single = batched(input, "max_pool3d")
+    check_kind(input, "max_pool3d", 1)
     size, pad, apart = three(kernel_size), three(padding), three(dilation)
     step = size if stride in (None, ()) else three(stride)
     plane = (size[1:], step[1:], pad[1:], apart[1:], ceil_mode)
@@ -233,6 +235,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of windows that divide the volume into `output_size` parts."""
     volume, single = batched(input, "adaptive_max_pool3d")
+    check_kind(input, "adaptive_max_pool3d_cpu")
     size = asked(output_size, volume.shape[2:])
     values, where = wgtorch.adaptive_max_pool2d(as_planes(volume), size[1:])
     flat, where = as_volume(values, volume.shape[0]), as_volume(where, volume.shape[0])

@@ -116,13 +116,15 @@ def check_rows(input, op: str) -> None:
     )
 
 
-def check_kind(input, op: str) -> None:
-    if not input.is_floating_point():
+def check_kind(input, op: str, least: int = 2) -> None:
+    """Refuses categories of dtypes below `least`, and complex numbers, as PyTorch does."""
+    if not least <= input.dtype.category <= 2:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.short}'")
 
 
-def largest(input, w: Window, with_indices: bool):
+def largest(input, w: Window, with_indices: bool, op: str = "max_pool2d"):
     """Of each window; the gradient goes where it was."""
+    check_kind(input, op, 1)
     facts = (w.size, w.step, w.pad, w.apart)
     if not with_indices and not (input.requires_grad or input.device.level):
         return input._max_pool_value(*facts, w.ceil)
@@ -171,7 +173,7 @@ def max_pool1d(input, kernel_size: object, stride: object = None, padding: objec
     check_rows(input, "max_pool1d")
     w = window("max_pool1d", kernel_size, stride, padding, dilation, ceil_mode, 1)
     check_length(input, w)
-    return largest(input.unsqueeze(-2), w, False).squeeze(-2)
+    return largest(input.unsqueeze(-2), w, False, "max_pool1d_impl").squeeze(-2)
 
 
 @composite(samples=lambda rng: [((apart(rng, 2, 3, 9), 3, 2, 1), {})], method=False)
@@ -354,6 +356,7 @@ def adaptive_avg_pool1d(input, output_size: object):
 
 def evenly_largest(input, size: tuple[int, int]):
     """(largest of each even window, where in its plane)."""
+    check_kind(input, "adaptive_max_pool2d")
     indices = input.detach()._adaptive_max_places(size)
     flat = (*input.shape[:-2], -1)
     values = input.reshape(flat).gather(-1, indices.reshape(flat))

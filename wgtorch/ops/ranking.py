@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch.dtype import int32, int64
+from wgtorch.dtype import bool_, int32, int64
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Map, Other, composite, declare, results
 from wgtorch.ops.samples import apart, integers, normal
@@ -206,8 +206,13 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     if not hasattr(input, "layout"):
         input = sorted_sequence.new_full((), input)
-    return sorted_sequence.detach()._searchsorted(input.detach(), right or side == "right",
-                                                  out_int32)  # fmt: skip
+    return searched(sorted_sequence, input, right or side == "right", out_int32)
+
+
+def searched(sorted_sequence, input, right: bool, out_int32: bool):
+    if sorted_sequence.dtype is bool_ and input.dtype is bool_:
+        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'")
+    return sorted_sequence.detach()._searchsorted(input.detach(), right, out_int32)
 
 
 @composite(samples=lambda rng: [((normal(rng, 3, 4), np.sort(normal(rng, 9))), {})])
@@ -220,4 +225,4 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
         )
     if not hasattr(input, "layout"):
         input = boundaries.new_full((), input)
-    return boundaries.detach()._searchsorted(input.detach(), bool(right), out_int32)
+    return searched(boundaries, input, bool(right), out_int32)
