@@ -1,8 +1,9 @@
-// Sorts rows of at most SIZE elements, each in a workgroup (Batcher's bitonic network).
+// Sorts rows of at most SIZE elements, each in a workgroup (Batcher's bitonic network), and leaves
+// the first few of each.
 //
-// launch: rows length flip
+// launch: rows length flip keep
 // expects: SIZE (a power of two), WIDE (whether a value has two words); input_nth(i), rows x length;
-//          into(i), where the i-th goes; set_values, set_indices
+//          into(i), where the i-th of rows x keep goes; set_values, set_indices
 
 const GROUP = 256u;
 const LOWER = select(1u, SIZE, WIDE);
@@ -58,9 +59,9 @@ fn main(
             }
         }
         workgroupBarrier();
-        for (var i = local; i < launch.length; i += GROUP) {
+        for (var i = local; i < launch.keep; i += GROUP) {
             let place = places[i];
-            let to = into(row * launch.length + i);
+            let to = into(row * launch.keep + i);
             set_values(to, input_nth(row * launch.length + place));
             set_indices(to, indices_of(i32(place)));
         }

@@ -77,6 +77,37 @@ def test_topk(either_share, shape, k, dim, largest):
     np.testing.assert_array_equal(indices.cpu().numpy(), order)
 
 
+@pytest.mark.parametrize("k", [7, 50, 600])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+def test_topk_of_long_rows(either_share, dtype, k):
+    """Many equal ones at the border too, and parts of rows that leave theirs to another pass."""
+    for shape, dim in (((2, 9000), 1), ((9000, 2), 0), ((40_000,), 0)):
+        array = values(dtype, shape)
+        if dtype == "int64":
+            array[array % 3 == 0] = 5 << 40
+        got, indices = torch.tensor(array, device=either_share).topk(k, dim)
+        order = np.take(stable_order(array, dim, True), np.arange(k), dim)
+        np.testing.assert_array_equal(indices.cpu().numpy(), order)
+        np.testing.assert_array_equal(got.cpu().numpy(), np.take_along_axis(array, order, dim))
+
+
+def test_topk_of_equals(either_share):
+    """They come as they came, though no value tells them apart."""
+    x = torch.zeros(2, 5000, dtype=torch.int64, device=either_share)
+    assert x.topk(40, 1).indices.tolist() == [[*range(40)]] * 2
+
+
+@pytest.mark.parametrize("length", [1025, 2500, 4096, 4097])
+def test_sort_of_rows_that_fit_in_a_workgroup(either_share, length):
+    for dtype in ("float32", "int64"):
+        array = values(dtype, (3, length))
+        for descending in (False, True):
+            order = stable_order(array, 1, descending)
+            got, indices = torch.tensor(array, device=either_share).sort(1, descending)
+            np.testing.assert_array_equal(indices.cpu().numpy(), order)
+            np.testing.assert_array_equal(got.cpu().numpy(), np.take_along_axis(array, order, 1))
+
+
 def test_the_middle_and_the_kth(device):
     array = RNG.permutation(60).reshape(5, 12).astype(np.float32)
     x = torch.tensor(array, device=device)
@@ -195,3 +226,29 @@ def test_bools_are_not_searched_among_bools(device):
         with pytest.raises(NotImplementedError, match="searchsorted_out_cpu"):
             search()
     assert torch.bucketize(row, torch.tensor([0.0, 1.0], device=device)).tolist() == [0, 1]
+
+
+# The different ones
+
+
+@pytest.mark.parametrize("spread", [9, 4000, 1 << 50])
+@pytest.mark.parametrize("dtype", ["int64", "int16", "uint8"])
+def test_unique(either_share, dtype, spread):
+    """Whether integers are near to each other, so that none need be sorted, or not."""
+    array = RNG.integers(0 if dtype == "uint8" else -spread, spread, 5000).astype(dtype)
+    x = torch.tensor(array, device=either_share)
+    wanted = np.unique(array, return_inverse=True, return_counts=True)
+    for got, want in zip(x.unique(return_inverse=True, return_counts=True), wanted, strict=True):
+        np.testing.assert_array_equal(got.cpu().numpy(), want)
+    np.testing.assert_array_equal(x.unique().cpu().numpy(), wanted[0])
+
+
+@pytest.mark.parametrize("size", [1, 2047, 2049, 300_000])
+def test_true_places(either_share, size):
+    """Chunks begin where those before end, whoever counts them."""
+    for share in (0.0, 0.3, 1.0):
+        mask = RNG.random(size) < share
+        x = torch.tensor(mask, device=either_share)
+        np.testing.assert_array_equal(x.nonzero()[:, 0].cpu().numpy(), np.flatnonzero(mask))
+    stepped = x[::2] if size > 1 else x
+    assert stepped.nonzero().shape[0] == -(-size // 2)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from wgtorch.dtype import int32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
-from wgtorch.ops.sorting import PART, Sorter
+from wgtorch.ops.ordering import PART, Sorter
 
 GROUP, MAX_GROUPS = 256, 65535
 FEW = 64  # up to here threads look for their like themselves

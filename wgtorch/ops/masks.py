@@ -11,42 +11,58 @@ from math import inf
 import numpy as np
 
 from wgtorch.dtype import bool_, int32, int64
-from wgtorch.layout import broadcast, row_major
+from wgtorch.layout import Layout, broadcast, row_major
 from wgtorch.op import Condition, Facts, Index, Map, Other, Pass, Structured, composite, declare
 from wgtorch.ops.samples import bools, normal
 
 GROUP, MAX_GROUPS = 256, 65535
 CHUNK, FAN = 64, 128  # elements to a count, counts to a count of the next section
+OWN = 8  # elements of a thread, where workgroups have a chunk each
 
 
-def sections(numel: int) -> list[int]:
+def sections(numel: int, chunk: int = CHUNK) -> list[int]:
     """How many counts there are of each level; the last is the total."""
-    sizes = [max(1, -(-numel // CHUNK))]
+    sizes = [max(1, -(-numel // chunk))]
     while len(sizes) == 1 or sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // FAN))
     return sizes
 
 
-def chunked(shader: str, count: int, numbers: tuple[int, ...], reads=(), places=()) -> Pass:
+def chunk_of(facts: Facts) -> int:
+    """Elements to a count: of a thread where barriers are dear, else of a workgroup."""
+    return CHUNK if facts.traits.is_software else GROUP * OWN
+
+
+def counts_begin(numel: int, chunk: int) -> int:
+    """Where the counts begin, for the last to be the total: there are fewer of large chunks."""
+    return sum(sections(numel)) - sum(sections(numel, chunk))
+
+
+def stepped(shader: str, count: int, numbers: tuple[int, ...]) -> Pass:
     groups = min(-(-count // GROUP), MAX_GROUPS)
-    writes = ("result",) if shader == "true_places.wgsl" else ("counts",)
-    front = ("elementwise.wgsl",)
-    return Pass(shader, (groups, 1, 1), (count, *numbers), reads, writes, front, places=places)
+    return Pass(shader, (groups, 1, 1), (count, *numbers), (), ("counts",), ("elementwise.wgsl",))
 
 
 def count_plan(facts: Facts) -> list[Pass]:
-    layout = facts.layouts[0]
-    sizes = sections(layout.numel)
-    starts = np.cumsum([0, *sizes]).tolist()
-    first = (layout.numel, CHUNK)
-    steps = [chunked("count_chunks.wgsl", sizes[0], first, ("input",), (("input", layout),))]
+    layout, chunk = facts.layouts[0], chunk_of(facts)
+    sizes = sections(layout.numel, chunk)
+    begin = counts_begin(layout.numel, chunk)
+    starts = np.cumsum([begin, *sizes]).tolist()
+    numbers, places = (sizes[0], layout.numel, chunk), (("input", layout),)
+    steps = [
+        Pass("count_chunks.wgsl", (min(-(-sizes[0] // GROUP), MAX_GROUPS), 1, 1), numbers,
+             ("input",), ("counts",), ("elementwise.wgsl",), places=places)
+        if chunk == CHUNK
+        else Pass("count_chunks_groups.wgsl", (min(sizes[0], MAX_GROUPS), 1, 1),
+                  (*numbers, begin), ("input",), ("counts",), places=places)
+    ]  # fmt: skip
     levels = [
         (sizes[k + 1], (sizes[k], FAN, starts[k], starts[k + 1])) for k in range(len(sizes) - 1)
     ]
-    steps += [chunked("sum_chunks.wgsl", count, numbers) for count, numbers in levels]
+    steps += [stepped("sum_chunks.wgsl", count, numbers) for count, numbers in levels]
     for count, numbers in reversed(levels):
         top = int(numbers[-1] == starts[-2])
-        steps.append(chunked("start_chunks.wgsl", count, (*numbers, top)))
+        steps.append(stepped("start_chunks.wgsl", count, (*numbers, top)))
     return steps
 
 
@@ -68,23 +84,30 @@ def _true_counts(input: Condition):
     return (np.asarray(np.count_nonzero(input)),)
 
 
+def places_plan(facts: Facts) -> list[Pass]:
+    layout, chunk = facts.layouts[0], chunk_of(facts)
+    if not facts.out.numel:
+        return []
+    count = sections(layout.numel, chunk)[0]
+    starts = Layout.of((count,), (1,), counts_begin(layout.numel, chunk))
+    by_threads = chunk == CHUNK
+    return [
+        Pass(
+            "true_places.wgsl" if by_threads else "true_places_groups.wgsl",
+            (min(-(-count // GROUP) if by_threads else count, MAX_GROUPS), 1, 1),
+            (count, layout.numel, chunk),
+            ("input", "starts"),
+            front=("elementwise.wgsl",) if by_threads else (f"const OWN = {OWN}u;",),
+            places=(("input", layout), ("starts", starts)),
+        )
+    ]
+
+
 @declare(
     Structured,
     shape=lambda input, starts, total: (total,),
     dtype=lambda input, starts, total: int64,
-    plan=lambda facts: (
-        [
-            chunked(
-                "true_places.wgsl",
-                sections(facts.layouts[0].numel)[0],
-                (facts.layouts[0].numel, CHUNK),
-                ("input", "starts"),
-                (("input", facts.layouts[0]),),
-            )
-        ]
-        if facts.out.numel
-        else []
-    ),
+    plan=places_plan,
     promotes=False,
     torch="none",
     complex=True,

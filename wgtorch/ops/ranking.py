@@ -10,7 +10,6 @@ from wgtorch.dtype import bool_, int32, int64
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Map, Other, composite, declare, results
 from wgtorch.ops.samples import apart, integers, normal
-from wgtorch.ops.sorting import FEW
 
 
 def pair(op: str, *values: Any) -> Any:
@@ -45,7 +44,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     axis = wrap_dim(dim, input.ndim)
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
-    if 0 < k <= FEW and input.ndim and k < input.shape[axis]:
+    if k and input.ndim and k < input.shape[axis]:
         return pair("topk", *input._few(k, axis, bool(largest)))
     values, indices = input._sort(axis, bool(largest))
     if not input.ndim:

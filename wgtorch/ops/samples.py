@@ -85,3 +85,8 @@ def options(values, *choices):
             yield (values(rng, 3, 5),), attrs
 
     return samples
+
+
+def ties(rng, *shape):
+    """Whole numbers, some of them equal, as floats."""
+    return integers(rng, *shape).astype(np.float32)

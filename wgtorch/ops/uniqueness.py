@@ -9,16 +9,20 @@ from __future__ import annotations
 from wgtorch.dtype import bool_, int32, int64, uint8
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
+from wgtorch.ops.counting import ends
 from wgtorch.ops.ranking import same_as_before
 
 MOST_INT32 = 46340  # the square of so many still fits
+MANY = 4096  # integers whose ends are worth waiting for
 
 
-def runs(input, flags):
+def runs(input, flags, numbered: bool = True, counted: bool = True):
     """(first of each run, number of the run that each element is in, lengths of the runs)."""
     starts = ~flags
-    number = starts.cumsum(0) - 1
+    number = starts.cumsum(0) - 1 if numbered else None
     first = starts.nonzero().squeeze(1)
+    if not counted:
+        return first, number, None
     following = first._slice(0, 1, None)
     ends = first.new_full(tuple(first.shape), input.shape[0])
     ends = ends.slice_scatter(following, 0, 0, following.shape[0]) if following.numel() else ends
@@ -87,11 +91,36 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
     if not flat.numel():
         empty = flat.new_zeros((0,), dtype=int64)
         return picked(flat, empty.reshape(input.shape), empty, return_inverse, return_counts)
+    if input.dtype.category == 1 and flat.numel() >= MANY:
+        low, high = ends(flat)
+        if high - low < flat.numel():
+            return of_near_numbers(input, low, high - low + 1, return_inverse, return_counts)
     values, indices = flat._sort(0, False)
-    first, number, counts = runs(flat, same_as_before(values.detach(), 0))
-    inverse = number.new_zeros(tuple(number.shape)).scatter(0, indices, number)
-    return picked(values.gather(0, first), inverse.reshape(input.shape), counts, return_inverse,
-                  return_counts)  # fmt: skip
+    same = same_as_before(values.detach(), 0)
+    first, inverse, counts = runs(flat, same, return_inverse, return_counts)
+    if return_inverse:
+        inverse = inverse.new_zeros(tuple(inverse.shape)).scatter(0, indices, inverse)
+        inverse = inverse.reshape(input.shape)
+    return picked(values.gather(0, first), inverse, counts, return_inverse, return_counts)
+
+
+def of_near_numbers(input, low: int, size: int, return_inverse: bool, return_counts: bool):
+    """Of integers from `low` on, so near to each other that each has a place: none is sorted."""
+    places = input.reshape((-1,)).to(int64) - low
+    one = places.new_full((), 1).expand(places.layout.shape)
+    often = places.new_zeros((size,))
+    if return_counts:
+        often = often.scatter_add(0, places, one)
+    else:
+        often = often.to(int32)._scatter(places, one.to(int32), 0, "unique")
+    found = often.nonzero().squeeze(1)
+    inverse = counts = None
+    if return_inverse:
+        number = (often != 0).cumsum(0) - 1
+        inverse = number._index(places, 0).reshape(input.shape)
+    if return_counts:
+        counts = often.gather(0, found)
+    return picked((found + low).to(input.dtype), inverse, counts, return_inverse, return_counts)
 
 
 @composite(samples=None)
@@ -104,6 +133,7 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
     if not flat.numel():
         empty = flat.new_zeros((0,), dtype=int64)
         return picked(flat, empty.reshape(input.shape), empty, return_inverse, return_counts)
-    first, number, counts = runs(flat, same_as_before(flat.detach(), 0))
-    return picked(flat.gather(0, first), number.reshape(input.shape), counts, return_inverse,
-                  return_counts)  # fmt: skip
+    same = same_as_before(flat.detach(), 0)
+    first, number, counts = runs(flat, same, return_inverse, return_counts)
+    inverse = number.reshape(input.shape) if return_inverse else None
+    return picked(flat.gather(0, first), inverse, counts, return_inverse, return_counts)
