@@ -367,3 +367,19 @@ def test_the_ledger_and_the_budget_agree(webgpu):
     loss.backward()
     del loss, h
     assert held() == before
+
+
+def test_what_leaves_late_travels_once_for_all_its_slots(webgpu):
+    """Also where its own tensor is gone by then."""
+    x = ramp((64, 64), webgpu, grad=True)
+    torch.webgpu.synchronize()
+    before = torch.memory_stats()["saved_tensors.d2h_bytes.total"]
+    with graph.device_budget(3 * 16384 / 2**20, then=graph.save_on_cpu()):
+        h = x
+        for _ in range(6):
+            h = h.softmax(-1).sin()  # each softmax is saved twice, each sine once
+    torch.webgpu.synchronize()
+    moved = torch.memory_stats()["saved_tensors.d2h_bytes.total"] - before
+    assert moved == (6 - 3) * 16384
+    h.sum().backward()
+    assert np.isfinite(N(x.grad)).all()

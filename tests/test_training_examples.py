@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import wgtorch as wt
+from wgtorch.autograd.graph import compress
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
@@ -47,6 +48,17 @@ def test_training_three_ways(device, tmp_path, capsys):
     assert saved.peak_bytes < 0.75 * plain.peak_bytes
     assert packed.peak_bytes < 0.85 * plain.peak_bytes
     assert (int(last[4]), int(last[5])) == (plain.peak_bytes, saved.peak_bytes)
+
+
+def test_digits_are_learned_as_well_in_8_bits(webgpu, monkeypatch):
+    """Under the ready-made pair the accuracy ends within half a point of the plain one."""
+    monkeypatch.setitem(train_digits.WAYS, "int8", lambda: compress("int8"))
+    options = train_digits.arguments(["--device", webgpu, "--epochs", "7"])
+    plain, packed = (
+        train_digits.train(way, options, 300, lambda: None) for way in ("plain", "int8")
+    )
+    assert packed.losses != plain.losses and len(packed.losses) == len(plain.losses) == 7 * 11
+    assert plain.accuracy >= 0.97 and packed.accuracy >= plain.accuracy - 0.005
 
 
 @pytest.mark.slow

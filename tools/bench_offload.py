@@ -72,6 +72,19 @@ class Lanes(NamedTuple):
         return cls(spans, spent("kernel") + spent("clear"), moved("d2h"), spent("d2h"),
                    moved("h2d"), spent("h2d"), beside)  # fmt: skip
 
+    @property
+    def stall(self) -> float:
+        """Milliseconds in which copies run and no kernel does."""
+        kinds = {s.kind for s in self.spans}
+        busy = {kind: covered(self.spans, {kind}) for kind in ("kernel", *kinds)}
+        return covered(self.spans, kinds) - busy["kernel"] - busy.get("clear", 0.0)
+
+
+def covered(spans: list[Span], kinds: set[str]) -> float:
+    """Milliseconds in which any span of these kinds runs."""
+    bars = joined([(s.begin / 1e6, s.end / 1e6) for s in spans if s.kind in kinds])
+    return sum(width for _, width in bars)
+
 
 class Step:
     """One training step of a transformer."""
@@ -176,6 +189,8 @@ def steps(options: argparse.Namespace, sizes: dict[str, int], rates: tuple[float
     depths = (0, 1, 2, 4, 8)
     offloaded = {n: timed(step, f"save_on_cpu, {n} ahead", ahead(n), plain) for n in depths}
     best = min(offloaded, key=lambda nodes: offloaded[nodes])
+    for nodes in depths:
+        print(f"{nodes} ahead: kernels wait {step.lanes(ahead(nodes)).stall:.2f} ms for copies")
     apart(step, plain)
     meter = device_budget(1 << 30)
     step(lambda: meter)

@@ -119,7 +119,7 @@ class Purse:
             kept.tensor, kept.packed = None, what
             if kept.entry is not None:
                 kept.entry.renew(kept)
-        memory.is_out = True
+        memory.is_out, memory.frozen = True, None
         there = [kept.packed for kept in [reference() for reference in memory.slots] if kept]
         memory.pay(sum(left_on(memory.place, there).values()))
 
@@ -132,16 +132,24 @@ def left_on(place: str, packed: Any) -> dict[Any, int]:
 class Memory:
     """A Value that saved tensors keep alive: its bytes are held until it is out, or they die."""
 
-    __slots__ = ("__weakref__", "is_out", "nbytes", "place", "purse", "share", "slots")
+    __slots__ = ("__weakref__", "frozen", "is_out", "nbytes", "place", "purse", "share", "slots")
 
     def __init__(self, purse: Purse, value: Any):
         self.purse, self.nbytes = purse, value.nbytes
         self.place = "host" if value.device.type == "cpu" else "device"
         self.slots: list[weakref.ref[Kept]] = []
         self.is_out = False
+        self.frozen: Any = None  # one storage for all slots, by which `then` knows them as one
         self.share = [0]
         weakref.finalize(self, settle, purse, self.share, 0).atexit = False
         self.pay(self.nbytes)
+
+    def seen_as(self, tensor: Any) -> Any:
+        """The tensor as it is now, without a past."""
+        if self.frozen is None:
+            frozen = type(tensor.storage) is saved.Frozen
+            self.frozen = (tensor if frozen else saved.snapshot(tensor)).storage
+        return tensor.over(self.frozen, tensor.layout)
 
     def pay(self, nbytes: int) -> None:
         settle(self.purse, self.share, nbytes)
@@ -161,11 +169,10 @@ class Kept:
     wraps = True  # what is in `packed` may be sent for ahead
 
     def __init__(self, purse: Purse, tensor: Any):
-        frozen = type(tensor.storage) is saved.Frozen
-        self.tensor: Any = tensor.detach() if frozen else saved.snapshot(tensor)
+        self.purse, self.memory = purse, purse.memory(tensor)
+        self.tensor: Any = self.memory.seen_as(tensor)
         self.packed: Any = None
         self.entry: Any = None  # in the ledger, once this is there
-        self.purse, self.memory = purse, purse.memory(tensor)
         self.memory.slots.append(weakref.ref(self))
 
     def holdings(self) -> Iterator[tuple[str, Any, int]]:
