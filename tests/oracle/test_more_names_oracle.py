@@ -55,6 +55,8 @@ CALLS = [
     "F.fractional_max_pool2d(image, 2, (4, 3), return_indices=True, _random_samples=draws2)",
     "F.fractional_max_pool2d(image, (3, 2), output_ratio=(0.5, 0.4), _random_samples=draws2)",
     "F.fractional_max_pool3d(volume, 2, (3, 2, 4), None, True, draws3)",
+    "nn.FractionalMaxPool2d(2, (4, 3), None, True, draws2)(image)",
+    "nn.FractionalMaxPool3d((2, 1, 3), output_ratio=0.5, _random_samples=draws3)(volume)",
     "F.linear_cross_entropy(x, y, labels, linear_bias=x[:, 0], ignore_index=3)",
     "F.linear_cross_entropy(x, y, y[:, :4].softmax(1), label_smoothing=0.1)",
     HEADS.format("q", "None", "None, False") + " out_weight, None)",
@@ -88,6 +90,8 @@ REFUSED = [
     "linalg.eig(x * nan @ x.T)", "segment_reduce(s, 'sum', lengths=lengths)",
     "segment_reduce(s, 'sum')", "F.fractional_max_pool2d(image, 2)", "histogramdd(x, [3])",
     "F.fractional_max_pool2d(image, 4, output_size=8)", "pca_lowrank(x, 9)",
+    "nn.FractionalMaxPool2d(2)", "nn.FractionalMaxPool2d(2, output_ratio=1.5)",
+    "nn.FractionalMaxPool3d(2, 3, 0.5)",
 ]  # fmt: skip
 
 

@@ -101,6 +101,8 @@ from wgtorch.nn.pools import (
     AdaptiveMaxPool2d,
     AdaptiveMaxPool3d,
     AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,

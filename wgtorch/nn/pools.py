@@ -160,3 +160,44 @@ class AdaptiveAvgPool3d(Module):
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
+
+
+class FractionalMaxPool(Module):
+    """The largest of windows at random places; `output_size`, or `output_ratio` of the input's
+    size, says how many. See `nn.functional.fractional_max_pool2d`."""
+
+    dims: int
+
+    def __init__(
+        self, kernel_size: Sizes, output_size: Sizes | None = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ):  # fmt: skip
+        super().__init__()
+        name = type(self).__name__
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{name} requires specifying either an output size, or a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        ratios = (output_ratio,) * self.dims if isinstance(output_ratio, float) else output_ratio
+        if ratios is not None and not all(0 < ratio < 1 for ratio in ratios):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, ratios
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input: Tensor) -> Any:
+        pool = F.fractional_max_pool2d if self.dims == 2 else F.fractional_max_pool3d
+        return pool(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            self._random_samples,
+        )  # fmt: skip
+
+
+class FractionalMaxPool2d(FractionalMaxPool):
+    dims = 2
+
+
+class FractionalMaxPool3d(FractionalMaxPool):
+    dims = 3
