@@ -61,7 +61,7 @@ class Download:
         self.dock.queue.batch = self.dock.queue.first
         self.dock.hear(left)
         try:
-            array = mapped(self.staging, self.nbytes)
+            array = mapped(self.dock.queue, self.staging, self.nbytes)
         except wgpu.GPUError as error:  # the copy is still there: whoever asks again may have it
             raise self.dock.queue.fail(str(error)) from None
         self.staging = None
@@ -192,7 +192,7 @@ class Dock:
         """Raises the first of the complaints that have left the device."""
         if left is not None:
             staging, said = left
-            raise_first(mapped(staging, 4 * len(said)).view(np.uint32), said)
+            raise_first(mapped(self.queue, staging, 4 * len(said)).view(np.uint32), said)
 
     def fetch(self, download: Download) -> Value:
         """On the device again, once it is read there: till then it takes no memory."""
@@ -201,15 +201,12 @@ class Dock:
         return value
 
 
-def mapped(staging: Buffer, nbytes: int) -> np.ndarray:
+def mapped(queue: Queue, staging: Buffer, nbytes: int) -> np.ndarray:
     """The bytes of a staging buffer, which stays ours until the last view of them is gone."""
-    handle = staging.block.handle
-    handle.map_sync("READ", 0, nbytes)
-    address = np.frombuffer(handle.read_mapped(0, nbytes, copy=False), np.uint8).ctypes.data
-    memory = (ctypes.c_char * nbytes).from_address(address)
-    weakref.finalize(memory, unmap, staging).atexit = False
+    memory = (ctypes.c_char * nbytes).from_address(queue.map(staging.block, nbytes))
+    weakref.finalize(memory, unmap, queue, staging).atexit = False
     return np.frombuffer(memory, np.uint8)
 
 
-def unmap(staging: Buffer) -> None:
-    staging.block.handle.unmap()
+def unmap(queue: Queue, staging: Buffer) -> None:
+    queue.unmap(staging.block)
