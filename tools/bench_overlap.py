@@ -2,14 +2,15 @@
 
 A kernel that only computes stands for a network; 16 MiB pieces go to host memory and back. Alone,
 then both, the copies recorded (a) each behind its own kernel, as an op that saves does, (b) in one
-burst before the kernels, and (c) by the kernel's own spare workgroups, which write host memory.
+burst before the kernels, and (c) each by a kernel that begins the other's pass (see
+backends/webgpu/freight.py), by so many workgroups.
 hidden = 1 - (both - kernels alone) / copies alone: 1 is free, 0 is one after the other.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,28 +18,21 @@ import wgpu
 
 import wgtorch as torch
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu.freight import text as freight_text
 from wgtorch.backends.webgpu.pool import STORAGE, Pool
 from wgtorch.device import Device
 
 PIECE = 1 << 24  # bytes
 COUNT = 16  # pieces
+COUNTS = (4, 8, 32, 128)  # workgroups that move
 HOST = wgpu.BufferUsage.MAP_READ | STORAGE
 
-WORK = """struct Launch { spare: u32, turns: u32, words: u32 }
+WORK = """struct Launch { turns: u32 }
 var<immediate> launch: Launch;
 @group(0) @binding(0) var<storage, read_write> sink: array<vec4f>;
-@group(0) @binding(1) var<storage, read_write> source: array<vec4u>;
-@group(0) @binding(2) var<storage, read_write> target: array<vec4u>;
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
-    if group.x < launch.spare {  // the first are the first to start
-        let step = launch.spare * 256u;
-        for (var i = group.x * 256u + t; i < launch.words; i += step) {
-            target[i] = source[i];
-        }
-        return;
-    }
     var a = vec4f(f32(t)); var b = vec4f(1.0); var c = vec4f(0.5); var d = vec4f(0.25);
     for (var k = 0u; k < launch.turns; k++) {
         a = fma(a, vec4f(0.999), b); b = fma(b, vec4f(0.999), c);
@@ -46,7 +40,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
     }
     sink[(group.x * 256u + t) & 1023u] = a + b + c + d;
 }
-""".replace("target", "goal")  # a reserved word
+"""
 
 
 class Overlap:
@@ -57,6 +51,7 @@ class Overlap:
         self.queue, self.software = self.home.queue, self.home.gpu.traits.is_software
         self.piece = PIECE if not self.software else PIECE >> 6
         self.kernel = self.home.gpu.pipelines.get(WORK, "work")
+        self.mover = self.home.gpu.pipelines.get(freight_text(), "freight")
         self.pool = Pool(self.home.gpu.device, HOST)
         self.sink = self.home.take(1 << 14)
         self.near = [self.home.take(self.piece) for _ in range(COUNT)]
@@ -67,10 +62,15 @@ class Overlap:
             1, int(self.turns * self.seconds(self.copied) / alone)
         )  # as long as copies
 
-    def launch(self, work: int, spare: int, source: Any, target: Any) -> None:
-        blocks = [self.sink.block, source.block, target.block]
-        numbers = (spare, self.turns, self.piece // 16)
-        self.queue.dispatch(self.kernel, blocks, numbers, (work + spare, 1, 1))
+    def launch(self) -> None:
+        groups = (self.work, 1, 1)
+        self.queue.dispatch(self.kernel, [self.sink.block], (self.turns,), groups)
+
+    def move(self, source: Any, target: Any, workgroups: int) -> None:
+        """As the beginning of a pass, beside whatever comes next."""
+        self.queue.close()
+        blocks, numbers = (source.block, target.block), (0, self.piece // 16)
+        self.queue.beside(self.mover, blocks, numbers, (workgroups, 1, 1), None)
 
     def seconds(self, run: Callable[[], None]) -> float:
         """The least of five."""
@@ -85,44 +85,49 @@ class Overlap:
             took.append(time.perf_counter() - start)
         return min(took[1:])
 
+    def pairs(self, back: bool) -> Iterator[tuple[Any, Any]]:
+        for near, far in zip(self.near, self.far, strict=True):
+            yield (far, near) if back else (near, far)
+
     def computed(self) -> None:
-        for near in self.near:
-            self.launch(self.work, 0, near, self.sink)
+        for _ in self.near:
+            self.launch()
 
     def copied(self, back: bool = False) -> None:
-        for near, far in zip(self.near, self.far, strict=True):
-            self.queue.copy(*((far, near) if back else (near, far)), self.piece)
+        for pair in self.pairs(back):
+            self.queue.copy(*pair, self.piece)
 
-    def carried(self, back: bool = False, spare: int = 32, work: bool = False) -> None:
-        for near, far in zip(self.near, self.far, strict=True):
-            pair = (far, near) if back else (near, far)
-            self.launch(self.work if work else 0, spare, *pair)
+    def carried(self, back: bool, workgroups: int, work: bool = False) -> None:
+        for pair in self.pairs(back):
+            self.move(*pair, workgroups)
+            if work:
+                self.launch()
 
     def each(self, back: bool) -> None:
-        for near, far in zip(self.near, self.far, strict=True):
-            self.launch(self.work, 0, self.sink, self.sink)
-            self.queue.copy(*((far, near) if back else (near, far)), self.piece)
+        for pair in self.pairs(back):
+            self.launch()
+            self.queue.copy(*pair, self.piece)
 
     def burst(self, back: bool) -> None:
         self.copied(back)
-        for _ in self.near:
-            self.launch(self.work, 0, self.sink, self.sink)
+        self.computed()
 
 
 def one_way(overlap: Overlap, kernels: float, back: bool, way: str) -> None:
     total = COUNT * overlap.piece
     copies = overlap.seconds(partial(overlap.copied, back))
     print(f"{way}: {COUNT} copies alone {1e3 * copies:.2f} ms, {total / copies / 1e9:.1f} GB/s")
-    for spare in (8, 32, 128):
-        seconds = overlap.seconds(partial(overlap.carried, back, spare))
-        print(f"  by {spare} workgroups alone: {total / seconds / 1e9:.1f} GB/s")
-    for what, run in (
+    for count in COUNTS:
+        seconds = overlap.seconds(partial(overlap.carried, back, count))
+        print(f"  by {count} workgroups alone: {total / seconds / 1e9:.1f} GB/s")
+    ways = [
         ("(a) a copy behind each kernel", partial(overlap.each, back)),
         ("(b) copies in a burst, then kernels", partial(overlap.burst, back)),
-        ("(c) 8 spare workgroups copy", partial(overlap.carried, back, 8, True)),
-        ("(c) 32 spare workgroups copy", partial(overlap.carried, back, 32, True)),
-        ("(c) 128 spare workgroups copy", partial(overlap.carried, back, 128, True)),
-    ):
+    ]
+    for count in COUNTS:
+        beside = partial(overlap.carried, back, count, True)
+        ways.append((f"(c) {count} workgroups beside each kernel", beside))
+    for what, run in ways:
         both = overlap.seconds(run)
         hidden = 1 - (both - kernels) / copies
         print(f"  {what:<38}{1e3 * both:9.2f} ms  hidden {hidden:5.2f}")

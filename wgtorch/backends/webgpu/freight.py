@@ -27,6 +27,12 @@ SHARE = 16  # ... and no more than one in so many bytes that are in use
 QUAD = 16  # bytes that a thread moves at a time
 
 
+def text() -> str:
+    """The kernel that moves."""
+    launch = dict.fromkeys(library.head("freight.wgsl")["launch"].split(), "u32")
+    return declare_launch(launch) + library.shader("freight.wgsl")
+
+
 class Facts(NamedTuple):
     """What those who measure want to know of a piece that moves."""
 
@@ -139,7 +145,7 @@ class Freight:
 
     def piece(self, lane: Lane, target: Buffer, move: Move, end: int, groups: int) -> None:
         if self.kernel is None:
-            self.kernel = self.gpu.pipelines.get(self.text, "freight")
+            self.kernel = self.gpu.pipelines.get(text(), "freight")
         facts = Facts(lane.way, min(move.left, QUAD * (end - move.done)), move.note)
         blocks, numbers = (move.source.block, target.block), (move.done, end)
         self.queue.beside(self.kernel, blocks, numbers, (groups, 1, 1), facts)
