@@ -41,11 +41,10 @@ class CPU:
         return there or to.upload(self._elements(value), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        arrays, kinds, place, cast = [], self.kinds[typed], 0, False
+        arrays, cast = [], False
         token = hush(IGNORE)
         try:
-            for arg in args:
-                kind = kinds[place]
+            for arg, kind in zip(args, self.kinds[typed], strict=True):
                 if isinstance(arg, View):
                     value, layout = arg.storage.value, arg.layout
                     known = value.load
@@ -58,7 +57,6 @@ class CPU:
                     arrays.append(array)
                 else:
                     arrays.append(number(arg, kind))
-                place += 1
             if cast:  # done: what was cast is memory of its own
                 return self._made(arrays[0], typed.dtype, out)
             return self._made(typed.op.reference(*arrays, **attrs), typed.dtype, out, arrays)
