@@ -243,12 +243,11 @@ def test_unique(either_share, dtype, spread):
     np.testing.assert_array_equal(x.unique().cpu().numpy(), wanted[0])
 
 
-@pytest.mark.parametrize("size", [1, 2047, 2049, 300_000])
+@pytest.mark.parametrize("size", [1, 2047, 2049, 9_000_000])
 def test_true_places(either_share, size):
     """Chunks begin where those before end, whoever counts them."""
-    for share in (0.0, 0.3, 1.0):
+    for share in (0.3,) if size > 1e6 else (0.0, 1.0, 0.3):
         mask = RNG.random(size) < share
         x = torch.tensor(mask, device=either_share)
         np.testing.assert_array_equal(x.nonzero()[:, 0].cpu().numpy(), np.flatnonzero(mask))
-    stepped = x[::2] if size > 1 else x
-    assert stepped.nonzero().shape[0] == -(-size // 2)
+    np.testing.assert_array_equal(x[::2].nonzero()[:, 0].cpu().numpy(), np.flatnonzero(mask[::2]))

@@ -20,49 +20,55 @@ CHUNK, FAN = 64, 128  # elements to a count, counts to a count of the next secti
 OWN = 8  # elements of a thread, where workgroups have a chunk each
 
 
-def sections(numel: int, chunk: int = CHUNK) -> list[int]:
+def sections(numel: int) -> list[int]:
     """How many counts there are of each level; the last is the total."""
-    sizes = [max(1, -(-numel // chunk))]
+    sizes = [max(1, -(-numel // CHUNK))]
     while len(sizes) == 1 or sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // FAN))
     return sizes
 
 
-def chunk_of(facts: Facts) -> int:
-    """Elements to a count: of a thread where barriers are dear, else of a workgroup."""
-    return CHUNK if facts.traits.is_software else GROUP * OWN
+def chunks(facts: Facts, numel: int) -> tuple[int, int, int]:
+    """(elements to a count: of a thread where barriers are dear, else of a workgroup; how many
+    counts; where they begin, for the total to be behind the last of them)."""
+    if facts.traits.is_software:
+        return CHUNK, sections(numel)[0], 0
+    chunk = GROUP * OWN
+    count = max(1, -(-numel // chunk))
+    return chunk, count, sum(sections(numel)) - count - 1
 
 
-def counts_begin(numel: int, chunk: int) -> int:
-    """Where the counts begin, for the last to be the total: there are fewer of large chunks."""
-    return sum(sections(numel)) - sum(sections(numel, chunk))
-
-
-def stepped(shader: str, count: int, numbers: tuple[int, ...]) -> Pass:
-    groups = min(-(-count // GROUP), MAX_GROUPS)
-    return Pass(shader, (groups, 1, 1), (count, *numbers), (), ("counts",), ("elementwise.wgsl",))
+def stepped(shader: str, count: int, *numbers: int, reads=(), writes=("counts",), places=()):
+    """A pass with a thread for each of `count`."""
+    groups = (min(-(-count // GROUP), MAX_GROUPS), 1, 1)
+    front = ("elementwise.wgsl",)
+    return Pass(shader, groups, (count, *numbers), reads, writes, front, places=places)
 
 
 def count_plan(facts: Facts) -> list[Pass]:
-    layout, chunk = facts.layouts[0], chunk_of(facts)
-    sizes = sections(layout.numel, chunk)
-    begin = counts_begin(layout.numel, chunk)
-    starts = np.cumsum([begin, *sizes]).tolist()
-    numbers, places = (sizes[0], layout.numel, chunk), (("input", layout),)
-    steps = [
-        Pass("count_chunks.wgsl", (min(-(-sizes[0] // GROUP), MAX_GROUPS), 1, 1), numbers,
-             ("input",), ("counts",), ("elementwise.wgsl",), places=places)
-        if chunk == CHUNK
-        else Pass("count_chunks_groups.wgsl", (min(sizes[0], MAX_GROUPS), 1, 1),
-                  (*numbers, begin), ("input",), ("counts",), places=places)
-    ]  # fmt: skip
+    layout = facts.layouts[0]
+    places = (("input", layout),)
+    chunk, count, begin = chunks(facts, layout.numel)
+    if chunk != CHUNK:
+        groups = (min(count, MAX_GROUPS), 1, 1)
+        numbers = (count, layout.numel, chunk, begin)
+        return [
+            Pass("count_chunks_groups.wgsl", groups, numbers, ("input",), ("counts",),
+                 places=places),
+            Pass("start_chunks_groups.wgsl", (1, 1, 1), (count, begin, begin + count), (),
+                 ("counts",)),
+        ]  # fmt: skip
+    sizes = sections(layout.numel)
+    starts = np.cumsum([0, *sizes]).tolist()
+    steps = [stepped("count_chunks.wgsl", count, layout.numel, chunk, reads=("input",),
+                     places=places)]  # fmt: skip
     levels = [
         (sizes[k + 1], (sizes[k], FAN, starts[k], starts[k + 1])) for k in range(len(sizes) - 1)
     ]
-    steps += [stepped("sum_chunks.wgsl", count, numbers) for count, numbers in levels]
+    steps += [stepped("sum_chunks.wgsl", count, *numbers) for count, numbers in levels]
     for count, numbers in reversed(levels):
         top = int(numbers[-1] == starts[-2])
-        steps.append(stepped("start_chunks.wgsl", count, (*numbers, top)))
+        steps.append(stepped("start_chunks.wgsl", count, *numbers, top))
     return steps
 
 
@@ -85,22 +91,18 @@ def _true_counts(input: Condition):
 
 
 def places_plan(facts: Facts) -> list[Pass]:
-    layout, chunk = facts.layouts[0], chunk_of(facts)
+    layout = facts.layouts[0]
     if not facts.out.numel:
         return []
-    count = sections(layout.numel, chunk)[0]
-    starts = Layout.of((count,), (1,), counts_begin(layout.numel, chunk))
-    by_threads = chunk == CHUNK
-    return [
-        Pass(
-            "true_places.wgsl" if by_threads else "true_places_groups.wgsl",
-            (min(-(-count // GROUP) if by_threads else count, MAX_GROUPS), 1, 1),
-            (count, layout.numel, chunk),
-            ("input", "starts"),
-            front=("elementwise.wgsl",) if by_threads else (f"const OWN = {OWN}u;",),
-            places=(("input", layout), ("starts", starts)),
-        )
-    ]
+    chunk, count, begin = chunks(facts, layout.numel)
+    reads, numbers = ("input", "starts"), (layout.numel, chunk)
+    places = (("input", layout), ("starts", Layout.of((count,), (1,), begin)))
+    if chunk == CHUNK:
+        return [stepped("true_places.wgsl", count, *numbers, reads=reads, writes=("result",),
+                        places=places)]  # fmt: skip
+    groups = (min(count, MAX_GROUPS), 1, 1)
+    return [Pass("true_places_groups.wgsl", groups, (count, *numbers), reads,
+                 front=(f"const OWN = {OWN}u;",), places=places)]  # fmt: skip
 
 
 @declare(

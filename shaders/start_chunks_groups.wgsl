@@ -1,0 +1,40 @@
+// Turns counts into where each of them starts, and leaves their total; one workgroup for all.
+//
+// launch: size begin total
+// expects: size, how many counts; begin, where they are; total, where their total goes
+
+const GROUP = 256u;
+const OWN = 16u;  // neighbours of a thread
+var<workgroup> sums: array<i32, 2u * GROUP>;
+
+@compute @workgroup_size(GROUP)
+fn main(@builtin(local_invocation_index) local: u32) {
+    var carry = 0;
+    for (var chunk = 0u; chunk < launch.size; chunk += OWN * GROUP) {
+        let first = chunk + OWN * local;
+        var counts: array<i32, OWN>;
+        var own = 0;
+        for (var k = 0u; k < OWN; k++) {
+            counts[k] = counts_words[launch.begin + min(first + k, launch.size - 1u)];
+            own += select(0, counts[k], first + k < launch.size);
+        }
+        sums[local] = own;
+        var at = 0u;
+        for (var gap = 1u; gap < GROUP; gap *= 2u) {
+            workgroupBarrier();
+            var sum = sums[at + local];
+            if local >= gap { sum += sums[at + local - gap]; }
+            at = GROUP - at;
+            sums[at + local] = sum;
+        }
+        workgroupBarrier();
+        var before = carry + sums[at + local] - own;
+        for (var k = 0u; k < OWN; k++) {
+            if first + k < launch.size { set_counts(launch.begin + first + k, before); }
+            before += counts[k];
+        }
+        carry += sums[at + GROUP - 1u];
+        workgroupBarrier();
+    }
+    if local == 0u { set_counts(launch.total, carry); }
+}
