@@ -37,7 +37,7 @@ COMPOSITES = {
     "logsumexp", "matmul", "mm", "mv", "norm", "outer", "roll", "scatter", "scatter_add", "stack",
     "vdot",
 }  # fmt: skip
-WITHOUT = {"fill", "_true_counts", "_true_places"}  # they take no complex numbers from a caller
+WITHOUT = {"_fill", "_true_counts", "_true_places"}  # they take no complex numbers from a caller
 
 
 def takes_complex(op) -> bool:

@@ -30,11 +30,12 @@ from wgtorch.autograd.mode import (
 )  # fmt: skip
 from wgtorch.constants import (
     channels_last, channels_last_3d, contiguous_format, e, inf, nan, newaxis, pi, preserve_format,
+    sparse_coo, strided,
 )  # fmt: skip
 from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.create import (
-    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full,
-    full_like, get_default_device, is_tensor, linspace, logspace, ones, ones_like, result_type,
+    as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full,
+    full_like, get_default_device, is_tensor, ones, ones_like, result_type,
     scalar_tensor, set_default_device, tensor, zeros, zeros_like,
 )  # fmt: skip
 from wgtorch.determinism import (
@@ -59,7 +60,7 @@ from wgtorch.queries import (
     broadcast_shapes, broadcastShapes, can_broadcast_to, clone, compile, contiguous, detach,
     detach_, empty_permuted, empty_strided, expand_as, fill_, get_device, get_device_module,
     is_complex, is_floating_point, is_inference, is_nonzero, is_same_size, is_signed, is_storage,
-    masked_select_async, multinomial_async, narrow_copy, needs_broadcast, numel, sym_float,
+    masked_select_async, multinomial_async, needs_broadcast, numel, sym_float,
     sym_int, sym_not, typename, zero_,
 )  # fmt: skip
 from wgtorch.random import (
@@ -67,6 +68,8 @@ from wgtorch.random import (
     rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )  # fmt: skip
 from wgtorch.later import DEVICES as _DEVICES, LATER as _LATER
+from wgtorch.ranges import arange, linspace, logspace
+from wgtorch.reshaping import resize_as_
 from wgtorch.save import load, save
 from wgtorch.settings import (
     compiled_with_cxx11_abi, get_file_path, get_float32_matmul_precision, get_num_interop_threads,

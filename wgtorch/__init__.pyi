@@ -54,8 +54,9 @@ from wgtorch.constants import nan as nan
 from wgtorch.constants import newaxis as newaxis
 from wgtorch.constants import pi as pi
 from wgtorch.constants import preserve_format as preserve_format
+from wgtorch.constants import sparse_coo as sparse_coo
+from wgtorch.constants import strided as strided
 from wgtorch.autograd.transforms.vmap import vmap as vmap
-from wgtorch.create import arange as arange
 from wgtorch.create import as_tensor as as_tensor
 from wgtorch.create import asarray as asarray
 from wgtorch.create import empty as empty
@@ -68,8 +69,6 @@ from wgtorch.create import full as full
 from wgtorch.create import full_like as full_like
 from wgtorch.create import get_default_device as get_default_device
 from wgtorch.create import is_tensor as is_tensor
-from wgtorch.create import linspace as linspace
-from wgtorch.create import logspace as logspace
 from wgtorch.create import ones as ones
 from wgtorch.create import ones_like as ones_like
 from wgtorch.create import result_type as result_type
@@ -140,7 +139,6 @@ from wgtorch.queries import is_signed as is_signed
 from wgtorch.queries import is_storage as is_storage
 from wgtorch.queries import masked_select_async as masked_select_async
 from wgtorch.queries import multinomial_async as multinomial_async
-from wgtorch.queries import narrow_copy as narrow_copy
 from wgtorch.queries import needs_broadcast as needs_broadcast
 from wgtorch.queries import numel as numel
 from wgtorch.queries import sym_float as sym_float
@@ -164,6 +162,10 @@ from wgtorch.random import randn_like as randn_like
 from wgtorch.random import randperm as randperm
 from wgtorch.random import seed as seed
 from wgtorch.random import set_rng_state as set_rng_state
+from wgtorch.ranges import arange as arange
+from wgtorch.ranges import linspace as linspace
+from wgtorch.ranges import logspace as logspace
+from wgtorch.reshaping import resize_as_ as resize_as_
 from wgtorch.save import load as load
 from wgtorch.save import save as save
 from wgtorch.settings import compiled_with_cxx11_abi as compiled_with_cxx11_abi
@@ -268,7 +270,7 @@ def copysign_(input: Tensor | Number, other: Tensor | Number) -> Tensor: ...
 def hypot(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
 def hypot_(input: Tensor | Number, other: Tensor | Number) -> Tensor: ...
 def copy(x: Tensor, *, out: Any = None) -> Tensor: ...
-def fill(value: Tensor, *, out: Any = None) -> Tensor: ...
+def fill(input: Tensor, value: Any, *, out: Any = None) -> Tensor: ...
 def erf(input: Tensor, *, out: Any = None) -> Tensor: ...
 def erf_(input: Tensor) -> Tensor: ...
 def erfc(input: Tensor, *, out: Any = None) -> Tensor: ...
@@ -280,6 +282,7 @@ def lgamma_(input: Tensor) -> Tensor: ...
 def digamma(input: Tensor, *, out: Any = None) -> Tensor: ...
 def digamma_(input: Tensor) -> Tensor: ...
 def polygamma(n: builtins.int, input: Tensor, *, out: Any = None) -> Tensor: ...
+def polygamma_(n: builtins.int, input: Tensor) -> Tensor: ...
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Any = None) -> Tensor: ...
 def mvlgamma_(input: Tensor, p: builtins.int) -> Tensor: ...
 def logit(input: Tensor, eps: Tensor | Number | None = None, *, out: Any = None) -> Tensor: ...
@@ -481,6 +484,7 @@ def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor: ...
 def squeeze(input: Tensor, *dim: Any) -> Tensor: ...
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor: ...
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Any = None) -> Tensor: ...
+def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Any = None) -> Tensor: ...
 def flatten(input: Tensor, start_dim: builtins.int = 0, end_dim: builtins.int = -1, *, out: Any = None) -> Tensor: ...
 def unflatten(input: Tensor, dim: builtins.int, *sizes: Any, out: Any = None) -> Tensor: ...
 def ravel(input: Tensor, *, out: Any = None) -> Tensor: ...
@@ -768,15 +772,15 @@ from wgtorch.einops import rearrange as rearrange
 from wgtorch.einops import reduce as reduce
 from wgtorch.einops import repeat as repeat
 from wgtorch.einops import unpack as unpack
-from wgtorch.inner import affine_grid_generator as affine_grid_generator
-from wgtorch.inner import grid_sampler as grid_sampler
-from wgtorch.inner import grid_sampler_2d as grid_sampler_2d
-from wgtorch.inner import grid_sampler_3d as grid_sampler_3d
-from wgtorch.inner import native_batch_norm as native_batch_norm
-from wgtorch.inner import native_channel_shuffle as native_channel_shuffle
-from wgtorch.inner import native_dropout as native_dropout
-from wgtorch.inner import native_group_norm as native_group_norm
-from wgtorch.inner import native_layer_norm as native_layer_norm
+from wgtorch.native_names import affine_grid_generator as affine_grid_generator
+from wgtorch.native_names import grid_sampler as grid_sampler
+from wgtorch.native_names import grid_sampler_2d as grid_sampler_2d
+from wgtorch.native_names import grid_sampler_3d as grid_sampler_3d
+from wgtorch.native_names import native_batch_norm as native_batch_norm
+from wgtorch.native_names import native_channel_shuffle as native_channel_shuffle
+from wgtorch.native_names import native_dropout as native_dropout
+from wgtorch.native_names import native_group_norm as native_group_norm
+from wgtorch.native_names import native_layer_norm as native_layer_norm
 from wgtorch.lowrank import pca_lowrank as pca_lowrank
 from wgtorch.lowrank import svd_lowrank as svd_lowrank
 from wgtorch.nn.functional import bilinear as bilinear

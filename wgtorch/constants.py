@@ -7,12 +7,12 @@ from math import e, inf, nan, pi
 newaxis = None
 __all__ = [
     "channels_last", "channels_last_3d", "contiguous_format", "e", "inf", "nan", "newaxis", "pi",
-    "preserve_format",
+    "preserve_format", "sparse_coo", "strided",
 ]  # fmt: skip
 
 
-class MemoryFormat:
-    """An order of elements in memory. All tensors here are made in the order of their indices."""
+class Word:
+    """A name that PyTorch has for a thing."""
 
     __slots__ = ("name",)
 
@@ -26,7 +26,27 @@ class MemoryFormat:
         return self.name
 
 
+class MemoryFormat(Word):
+    """An order of elements in memory. All tensors here are made in the order of their indices."""
+
+    __slots__ = ()
+
+
+class LayoutKind(Word):
+    """How elements lie in memory. All tensors here are strided."""
+
+    __slots__ = ()
+
+
 contiguous_format = MemoryFormat("contiguous_format")
 preserve_format = MemoryFormat("preserve_format")
 channels_last = MemoryFormat("channels_last")
 channels_last_3d = MemoryFormat("channels_last_3d")
+strided = LayoutKind("strided")
+sparse_coo = LayoutKind("sparse_coo")
+
+
+def check_strided(op: str, layout: object) -> None:
+    """ValueError for what is asked to be sparse."""
+    if layout is not None and layout is not strided:
+        raise ValueError(f"{op} is implemented for strided tensors only, got: {layout}")

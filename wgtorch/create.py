@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -13,11 +12,11 @@ import numpy as np
 from wgtorch import dtype as dtypes  # type: ignore[no-redef]
 from wgtorch.autograd.transforms.encoded import place_for
 from wgtorch.backend import backend
+from wgtorch.constants import check_strided
 from wgtorch.device import Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, int64, result_kind
 from wgtorch.layout import Layout
-from wgtorch.scalar import real
 from wgtorch.storage import Storage, View
 from wgtorch.tensor import Tensor, shape_of
 from wgtorch.tensor import full as filled
@@ -195,6 +194,8 @@ def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(make)
     def call(*args: Any, out: Tensor | None = None, **facts: Any) -> Tensor:
+        if "layout" in facts:
+            check_strided(make.__name__, facts.pop("layout"))
         if out is None:
             return make(*args, **facts)
         if not isinstance(out, View):
@@ -282,57 +283,6 @@ def empty_like(input: Tensor, **facts: Any) -> Tensor:
     return full_like(input, 0, **facts)
 
 
-# Numbers in a row
-
-
-@filling
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None,
-           device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """From `start` (0) up to `end`, which is left out, by `step`."""
-    if end is None:
-        start, end = 0, start
-    start, end, step = [real(v, "double") for v in (start, end, step)]
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not math.isfinite(start) or not math.isfinite(end):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * (1 if step > 0 else -1) < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is not None and dtypes.asked(dtype).is_complex:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.short}'")
-    floating = any(isinstance(v, float) for v in (start, end, step))
-    dtype = dtype or (dtypes.get_default_dtype() if floating else int64)
-    count = math.ceil((end - start) / step)
-    if count >= 1 << 60:
-        raise RuntimeError(f"invalid size, possible overflow? arange of {count} numbers")
-    kind = np.float64 if floating or dtype.category > 1 else np.int64
-    return made(start + step * np.arange(count, dtype=kind), dtype, place(device), requires_grad)
-
-
-@filling
-def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """`steps` numbers, evenly spaced from `start` to `end`."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    natural = dtypes.get_default_dtype()
-    if isinstance(start, complex) or isinstance(end, complex):
-        natural = natural.to_complex()
-    kind = dtype or natural
-    start, end = [complex(v) if kind.is_complex else float(v) for v in (start, end)]
-    return made(np.linspace(start, end, steps), kind, place(device), requires_grad)
-
-
-@filling
-def logspace(start: float, end: float, steps: int, base: float = 10.0, **facts: Any) -> Tensor:
-    """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
-    dtype = facts.pop("dtype", None) or dtypes.get_default_dtype()
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    device, wants = place(facts.pop("device", None)), facts.pop("requires_grad", False)
-    return made(base ** np.linspace(start, end, steps), dtype, device, wants)
-
-
 @filling
 def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -344,8 +294,10 @@ def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any
     return made(np.eye(n, m if m is not None else n), kind, place(device), requires_grad)
 
 
-def scalar_tensor(s: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    return filled((), s, dtype or dtypes.get_default_dtype(), place(device))
+def scalar_tensor(s: Any, *, dtype: DType | None = None, device: Any = None,
+                  requires_grad: bool = False) -> Tensor:  # fmt: skip
+    kind = dtype or dtypes.get_default_dtype()
+    return filled((), s, kind, place(device), requires_grad)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:

@@ -6,9 +6,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from wgtorch.create import arange
 from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.dispatch.write import into
+from wgtorch.ranges import arange
 
 NAMES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2",
          "hfft2", "ihfft2", "fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn", "fftshift",

@@ -55,7 +55,7 @@ LATER = {
     **{name: name for name in MODULES},
     **dict.fromkeys(COPIES, "copies"),
     **dict.fromkeys(EINOPS, "einops"),
-    **dict.fromkeys(INNER, "inner"),
+    **dict.fromkeys(INNER, "native_names"),
     **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "lowrank"),
     **dict.fromkeys(FUNCTIONAL, "nn.functional"),
     **dict.fromkeys(TYPES, "types"),

@@ -105,11 +105,6 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return asked("expand_as", input).expand_as(other)
 
 
-def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` elements from `start` on along `dim`, in memory of their own."""
-    return DOORS["narrow"](asked("narrow_copy", input), dim, start, length).clone()
-
-
 async def masked_select_async(input: Tensor, mask: Tensor) -> Tensor:
     """`masked_select`, awaited: what counts the elements waits in another thread."""
     return await asyncio.to_thread(DOORS["masked_select"], input, mask)

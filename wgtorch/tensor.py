@@ -244,9 +244,11 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
         offset = self.layout.offset if storage_offset is None else storage_offset
         layout = Layout.strided(tuple(size), tuple(stride), offset)
         if layout.extent > self.storage.value.numel:
+            each = self.dtype.itemsize
             raise RuntimeError(
-                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}"
-                f" are out of bounds for storage of {self.storage.value.numel} elements"
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset},"
+                f" and itemsize {each} requiring a storage size of {layout.extent * each} are out"
+                f" of bounds for storage of size {self.storage.value.numel * each}"
             )
         return strided(self, layout)
 
@@ -256,7 +258,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
         """What was repeated by broadcasting from `size`, added up."""
         shape = shape_of(size)
         if self.layout.shape == shape:
-            return self
+            return self if shape or self.dtype.category > 1 else self.sum()
         new = self.ndim - len(shape)
         padded = (1,) * new + shape
         if new < 0 or any(n not in (1, m) for n, m in zip(padded, self.layout.shape, strict=True)):
@@ -373,7 +375,7 @@ def full(
     return Tensor(Storage(home.elementwise(typed, (value,), {}, layout)), layout, wants)
 
 
-FILL = Table(lambda dtype: REGISTRY["fill"].at(dtype))  # type: ignore[attr-defined]
+FILL = Table(lambda dtype: REGISTRY["_fill"].at(dtype))  # type: ignore[attr-defined]
 CASTS = {"bool": bool_, "byte": uint8, "char": int8, "short": int16, "int": int32, "long": int64,
          "half": float16, "bfloat16": bfloat16, "float": float32, "double": float64,
          "cfloat": complex64, "cdouble": complex128}  # fmt: skip

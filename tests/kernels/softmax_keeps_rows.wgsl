@@ -164,12 +164,12 @@ fn main(
     }
 }
 
-// tall.softmax(1): fill
+// tall.softmax(1): _fill
 struct Launch { count: u32, n1: f32 }
 var<immediate> launch: Launch;
-fn fill_float32(value: f32) -> f32 { return value; }
+fn _fill_float32(value: f32) -> f32 { return value; }
 fn lane() -> f32 {
-    let v0 = fill_float32(launch.n1);
+    let v0 = _fill_float32(launch.n1);
     return v0;
 }
 @group(0) @binding(0) var<storage, read_write> b0: array<vec4<f32>>;

@@ -46,12 +46,7 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
             " clone to get a normal tensor before doing inplace update.See"
             " https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if target.layout.overlaps:
-        raise RuntimeError(
-            f"{name}: unsupported operation: more than one element of the written-to tensor refers"
-            f" to a single memory location. Please clone() the tensor before performing the"
-            f" operation."
-        )
+    check_apart(target, name)
     if source.dtype is not target.dtype:
         source, fresh = cast(source, target.dtype), True
     if source.device is not target.device:
@@ -110,6 +105,15 @@ def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
     return DOORS["expand"](source, shape)
 
 
+def check_apart(target: Tensor, name: str) -> None:
+    if target.layout.overlaps:
+        raise RuntimeError(
+            f"{name}: unsupported operation: more than one element of the written-to tensor refers"
+            f" to a single memory location. Please clone() the tensor before performing the"
+            f" operation."
+        )
+
+
 def check_leaf(target: Tensor) -> None:
     if target._wants and target.past is None:
         raise RuntimeError(
@@ -128,6 +132,7 @@ def inplace(op: Op) -> Callable[..., Tensor]:
         return taking_over(op)
     door, name = FACES[op.name], op.name + "_"
     direct = getattr(op, "ufunc", None) is not None and DEBUG < 5
+    door = op.method(door) if callable(op.method) else door
 
     def call(self, *args, **given):
         if direct and self.layout.numel >= LARGE and is_overwritten(op, self, args, given):
@@ -225,6 +230,7 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
             f" but one of the arguments requires grad."
         )
     check_castable(out, result)
+    check_apart(out, name)
     if out.dtype.encoding is not None or result.dtype.encoding is not None:
         result = cast(result, out.dtype)  # which is in a place of its own
     if out.device is not result.device:

@@ -328,7 +328,7 @@ def nll_loss(
     weights = class_weights(target, target == ignore_index, weight, input.dtype)
     loss = loss if weight is None else loss * weights
     if reduction == "mean":
-        return loss.sum() / weights.sum()
+        return (loss.to(weights.dtype).sum() / weights.sum()).to(input.dtype)
     return reduced(loss, reduction)
 
 

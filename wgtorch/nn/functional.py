@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from typing import Any
 
 import wgtorch
@@ -229,6 +230,8 @@ def embedding(
 
     With `max_norm`, rows of `weight` that are asked for and longer are first shortened.
     """
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     rows = weight.shape[0]
     if padding_idx is None:
         padding_idx = -1
@@ -282,6 +285,7 @@ def normalize(
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`; lengths count as >= `eps`."""
+    x1, x2 = wgtorch.broadcast_tensors([x1, x2])
     return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
 
 
@@ -304,7 +308,7 @@ def batch_norm(
 ) -> Tensor:
     """Normalized per channel (dimension 1): by the batch in `training`, else by the running
     mean and variance, which training moves towards the batch's by `momentum`."""
-    if training and input.numel() == (input.shape[1] if input.ndim > 1 else input.shape[0]):
+    if training and prod(input.shape[:1] + input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )

@@ -34,10 +34,12 @@ def pad(
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     for place in range(0, len(pad), 2):
         dim, before, after = input.ndim - 1 - place // 2, pad[place], pad[place + 1]
+        whole = input
         input = input.narrow(dim, max(-before, 0), cut(input, dim, before, after))
         before, after = max(before, 0), max(after, 0)
         if before or after:
-            left, right = MARGINS[mode](input, dim, before, after)
+            edges = input if mode == "circular" else whole
+            left, right = MARGINS[mode](edges, dim, before, after)
             parts = [left] * (before > 0) + [input] + [right] * (after > 0)
             input = cat(parts, dim)
     return input

@@ -61,13 +61,16 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(
             f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
         )
+    if not input.numel():
+        return input
     squares = input.square().transpose(1, -1)
     padded = squares.constant_pad_nd((size // 2, (size - 1) // 2))
     count = input.shape[1]
     total = padded[..., :count]
     for k_ in range(1, size):
         total = total + padded[..., k_ : k_ + count]
-    scale = (total * (alpha / size) + k).pow(beta).transpose(1, -1)
+    whole = None if input.is_floating_point() else "trunc"
+    scale = (total.div(size, rounding_mode=whole) * alpha + k).pow(beta).transpose(1, -1)
     return input / scale
 
 

@@ -79,8 +79,22 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + exp(-target * input))."""
-    loss = wgtorch.softplus(-target * input)
+    loss = wgtorch.softplus(input * -target)
     return reduced(loss, named_reduction(size_average, reduce, reduction))
+
+
+def check_reduction(reduction: str) -> None:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def check_rows(input: Tensor) -> None:
+    """(batch, classes) or (classes,) or one number; only the batch may be empty."""
+    if input.ndim > 2 or 0 in input.shape[-1:]:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got:"
+            f" {list(input.shape)}"
+        )
 
 
 def multi_margin_loss(
@@ -94,9 +108,26 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Mean over the other classes of max(0, margin - input[target] + input)^p, times weight."""
+    check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    rows = input if input.ndim == 2 else input.unsqueeze(0)
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    check_rows(input)
+    batch = input.shape[0] if input.ndim == 2 else 1
+    if target.ndim > 1 or target.numel() != batch:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input"
+            f" samples (batch size). Expected target size [{batch}], but got {list(target.shape)}."
+            f" Input has shape {list(input.shape)}."
+        )
+    if target.dtype is not wgtorch.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
+    if weight is not None and weight.numel() != input.shape[-1]:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}"
+        )
+    rows = input if input.ndim == 2 else input.reshape(1, -1)
     places = target.reshape(-1, 1)
     classes = rows.shape[1]
     require((target >= 0) & (target < classes), "multi_margin_loss: target out of range")
@@ -117,12 +148,14 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Mean over classes of max(0, 1 - input[label] + input[other]); labels end at the first -1."""
+    check_reduction(reduction)
+    check_rows(input)
     if target.shape != input.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    rows = input if input.ndim == 2 else input.unsqueeze(0)
-    labels = target if target.ndim == 2 else target.unsqueeze(0)
+    rows = input if input.ndim == 2 else input.reshape(1, -1)
+    labels = target if target.ndim == 2 else target.reshape(1, -1)
     given = (labels < 0).cumsum(1) == 0
     places = labels.masked_fill(~given, 0)
     marks = wgtorch.zeros_like(rows).scatter_add(1, places, given.to(rows.dtype))
@@ -194,6 +227,13 @@ def triplet_margin_with_distance_loss(
 def triplet(anchor, positive, negative, measure, margin: float, swap: bool, reduction: str):
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    ranks = [x.ndim for x in (anchor, positive, negative)]
+    if len(set(ranks)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of"
+            f" dimensions, but got: anchor {ranks[0]}D, positive {ranks[1]}D, and negative"
+            f" {ranks[2]}D inputs"
+        )
     near, far = measure(anchor, positive), measure(anchor, negative)
     if swap:
         far = far.minimum(measure(positive, negative))

@@ -27,7 +27,13 @@ def scaled_dot_product_attention(
     """
     if enable_gqa:
         key, value = shared_heads(query, key), shared_heads(query, value)
-    weights = attention_weights(query, key, attn_mask, is_causal, scale)
+    kind = query.dtype
+    if kind.itemsize == 2:  # scores are exponents: as halves they would lose too much
+        query, key = query.float(), key.float()
+        attn_mask = (
+            attn_mask.float() if attn_mask is not None and attn_mask.dtype is kind else attn_mask
+        )
+    weights = attention_weights(query, key, attn_mask, is_causal, scale).to(value.dtype)
     return wgtorch.dropout(weights, dropout_p, dropout_p > 0) @ value
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.ops.pools import check_kind
+from wgtorch.dispatch.write import into
+from wgtorch.ops.pooling import Window
+from wgtorch.ops.pools import check, check_kind
+from wgtorch.ops.whole_means import whole_means
 
 
 def three(value: Any) -> tuple[int, int, int]:
@@ -35,9 +37,9 @@ def as_planes(volume: Tensor) -> Tensor:
     return volume.transpose(1, 2).reshape(n * d, c, h, w)
 
 
-def as_volume(planes: Tensor, batch: int) -> Tensor:
-    count, c, h, w = planes.shape
-    return planes.reshape(batch, count // batch, c, h, w).transpose(1, 2)
+def as_volume(planes: Tensor, batch: int, depth: int) -> Tensor:
+    _, c, h, w = planes.shape
+    return planes.reshape(batch, depth, c, h, w).transpose(1, 2)
 
 
 # Convolutions
@@ -55,9 +57,19 @@ def conv3d(
     """Windows over (N, C, D, H, W): a convolution of planes for each depth of the kernel."""
     volume, single = batched(input, "conv3d")
     if weight.ndim != 5:
-        raise RuntimeError(f"conv3d: expected a 5D weight, got {list(weight.shape)}")
+        raise RuntimeError(
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight"
+            f" {list(weight.shape)}, but got 5-dimensional input of size {list(volume.shape)}"
+            " instead"
+        )
     step, apart = three(stride), three(dilation)
+    if min(step) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
     front, back, pad = margins(padding, weight, step, apart)
+    kind = volume.dtype
+    if kind.itemsize == 2:  # planes are added
+        volume, weight = volume.float(), weight.float()
+        bias = None if bias is None else bias.float()
     volume = volume.constant_pad_nd((0, 0, 0, 0, front, back))
     if isinstance(pad, tuple) and isinstance(pad[0], tuple):
         volume = volume.constant_pad_nd((*pad[1], *pad[0]))
@@ -80,7 +92,8 @@ def conv3d(
         )  # fmt: skip
         total = made if total is None else total + made
     assert total is not None
-    out = as_volume(total, volume.shape[0])
+    total = total.to(kind)
+    out = as_volume(total, volume.shape[0], depth)
     return out.squeeze(0) if single else out
 
 
@@ -128,7 +141,7 @@ def conv_transpose3d(
         made = wgtorch.conv_transpose2d(
             planes, weight[:, :, k], None, step[1:], pad[1:], more[1:], groups, apart[1:]
         )
-        part = as_volume(made, batch)
+        part = as_volume(made, batch, depth)
         if out is None:
             n, c, _, h, w = part.shape
             out = part.new_zeros((n, c, length, h, w))
@@ -155,6 +168,30 @@ def deep(rows: Tensor, like: Tensor) -> Tensor:
     return rows.reshape(n, c, h, w, rows.shape[-1]).permute(0, 1, 4, 2, 3)
 
 
+def pooled_volume(name: str, input: Tensor) -> tuple[Tensor, bool]:
+    """(N, C, D, H, W) or without batch; only the batch may be empty."""
+    if input.ndim not in (4, 5):
+        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+    if 0 in input.shape[input.ndim - 4 :]:
+        raise RuntimeError(
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but input"
+            f" has a shape of {list(input.shape)} and non-batch dimension 0 has length zero!"
+        )
+    return batched(input, name)
+
+
+def check_room(volume: Tensor, size, step, pad, apart, ceil_mode: bool) -> None:
+    """That there is a window in each direction."""
+    counts = [Window((1, k), (1, s), (0, p), (1, a), ceil_mode).count(n, 1) for n, k, s, p, a in
+              zip(volume.shape[2:], size, step, pad, apart, strict=True)]  # fmt: skip
+    if min(counts) < 1:
+        channels, *have = volume.shape[1:]
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(map(str, (channels, *have)))}). Calculated output size:"
+            f" ({'x'.join(map(str, (channels, *counts)))}). Output size is too small"
+        )
+
+
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -165,23 +202,25 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """The largest of each window; with `return_indices` also where it is in D H W."""
-    volume, single = batched(input, "max_pool3d")
-    check_kind(input, "max_pool3d", 1)
     size, pad, apart = three(kernel_size), three(padding), three(dilation)
     step = size if stride in (None, ()) else three(stride)
+    check("max_pool3d", size, step, pad, apart)
+    check_kind(input, "max_pool3d", 1)
+    volume, single = pooled_volume("max_pool3d", input)
+    check_room(volume, size, step, pad, apart, ceil_mode)
     plane = (size[1:], step[1:], pad[1:], apart[1:], ceil_mode)
     row = (size[0], step[0], pad[0], apart[0], ceil_mode)
-    batch = volume.shape[0]
+    batch, depth = volume.shape[0], volume.shape[2]
     if not return_indices:
-        flat = as_volume(wgtorch.max_pool2d(as_planes(volume), *plane), batch)
+        flat = as_volume(wgtorch.max_pool2d(as_planes(volume), *plane), batch, depth)
         out = deep(wgtorch.max_pool1d(depthwise(flat), *row), flat)
         return out.squeeze(0) if single else out
     values, where = wgtorch.max_pool2d_with_indices(as_planes(volume), *plane)
-    flat, where = as_volume(values, batch), as_volume(where, batch)
-    rows, depth = wgtorch.max_pool1d_with_indices(depthwise(flat), *row)
-    inner = depthwise(where).gather(-1, depth)
+    flat, where = as_volume(values, batch, depth), as_volume(where, batch, depth)
+    rows, level = wgtorch.max_pool1d_with_indices(depthwise(flat), *row)
+    inner = depthwise(where).gather(-1, level)
     area = volume.shape[3] * volume.shape[4]
-    out, places = deep(rows, flat), deep(depth * area + inner, flat)
+    out, places = deep(rows, flat), deep(level * area + inner, flat)
     return (out.squeeze(0), places.squeeze(0)) if single else (out, places)
 
 
@@ -193,19 +232,36 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window. Counts are products, so means of means are the mean."""
-    volume, single = batched(input, "avg_pool3d")
+    if out is not None:
+        facts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return into(out, avg_pool3d(input, *facts), "avg_pool3d")
     size, pad = three(kernel_size), three(padding)
     step = size if stride in (None, ()) else three(stride)
+    check("avg_pool3d", size, step, pad, (1, 1, 1))
+    volume, single = pooled_volume("avg_pool3d", input)
+    if any([n < k for n, k in zip(volume.shape[2:], size, strict=True)]):
+        t, h, w = volume.shape[2:]
+        raise RuntimeError(
+            f"input image (T: {t} H: {h} W: {w}) smaller than kernel size (kT: {size[0]} kH:"
+            f" {size[1]} kW: {size[2]})"
+        )
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
+    if volume.dtype is wgtorch.int64:
+        axes = [*zip(size, step, pad, strict=True)]
+        means = whole_means(volume, axes, ceil_mode, count_include_pad, divisor_override or 0)
+        return means.squeeze(0) if single else means
     sums = None if divisor_override is None else 1
     flat = as_volume(
         wgtorch.avg_pool2d(
             as_planes(volume), size[1:], step[1:], pad[1:], ceil_mode, count_include_pad, sums
         ),
         volume.shape[0],
+        volume.shape[2],
     )
     rows = depthwise(flat).unsqueeze(-1)
     rows = wgtorch.avg_pool2d(
@@ -216,29 +272,38 @@ def avg_pool3d(
     return out.squeeze(0) if single else out
 
 
-def asked(output_size: Any, have: Sequence[int]) -> list[int]:
+def even_volume(name: str, input: Tensor, output_size: Any) -> tuple[Tensor, bool, list[int]]:
+    """What an adaptive pool is given, in five dimensions."""
+    if input.ndim < 4:
+        raise ValueError("Input dimension should be at least 4")
+    volume, single = batched(input, name)
+    have = volume.shape[2:]
     given = [output_size] * 3 if isinstance(output_size, int) else list(output_size)
     if len(given) != 3:
-        raise ValueError("Input dimension should be at least 4")
-    return [n if size is None else int(size) for n, size in zip(have, given, strict=True)]
+        raise RuntimeError(f"{name}: output_size must be 3")
+    if any([n is not None and n < 0 for n in given]):
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received"
+            f" {{{', '.join(map(str, given))}}}"
+        )
+    size = [n if size is None else int(size) for n, size in zip(have, given, strict=True)]
+    return volume, single, size
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Means of windows that divide the volume into `output_size` parts."""
-    volume, single = batched(input, "adaptive_avg_pool3d")
-    size = asked(output_size, volume.shape[2:])
-    flat = as_volume(wgtorch.adaptive_avg_pool2d(as_planes(volume), size[1:]), volume.shape[0])
+    volume, single, size = even_volume("adaptive_avg_pool3d", input, output_size)
+    flat = as_volume(wgtorch.adaptive_avg_pool2d(as_planes(volume), size[1:]), *volume.shape[:3:2])
     out = deep(wgtorch.adaptive_avg_pool1d(depthwise(flat), size[0]), flat)
     return out.squeeze(0) if single else out
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of windows that divide the volume into `output_size` parts."""
-    volume, single = batched(input, "adaptive_max_pool3d")
+    volume, single, size = even_volume("adaptive_max_pool3d", input, output_size)
     check_kind(input, "adaptive_max_pool3d_cpu")
-    size = asked(output_size, volume.shape[2:])
     values, where = wgtorch.adaptive_max_pool2d(as_planes(volume), size[1:])
-    flat, where = as_volume(values, volume.shape[0]), as_volume(where, volume.shape[0])
+    flat, where = (as_volume(x, *volume.shape[:3:2]) for x in (values, where))
     rows, depth = wgtorch.adaptive_max_pool1d(depthwise(flat), size[0])
     inner = depthwise(where).gather(-1, depth)
     out, places = deep(rows, flat), deep(depth * (volume.shape[3] * volume.shape[4]) + inner, flat)
@@ -257,6 +322,11 @@ def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, pa
     def each(value: Any) -> list[int]:
         return [value] * dims if isinstance(value, int) else [int(v) for v in value]
 
+    if indices.shape != input.shape:
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor"
+            f" ({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+        )
     size, pad = each(kernel_size), each(padding)
     step = size if stride is None else each(stride)
     usual = [

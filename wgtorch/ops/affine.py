@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgtorch.dtype import DType, bool_
+from wgtorch.dtype import DType, bool_, promote_types
 from wgtorch.op import Facts, Maybe, Structured, composite, declare
 from wgtorch.ops.arguments import C_NAMES
 from wgtorch.ops.dense import Side, Sum, dense
@@ -55,6 +55,8 @@ def scaled(door):
         if not all(isinstance(t, View) for t in tensors) or (beta and input.dtype in FLOATS):
             return door(input, first, second, beta=beta, alpha=alpha)
         alike(*(t.dtype for t in tensors))
+        if input.dtype.category < 2:
+            alpha, beta = int(alpha), int(beta)
         product = first.matmul(second)
         check_expands(input.layout.shape, product.layout.shape)
         product = product if alpha == 1 else product * alpha
@@ -204,7 +206,16 @@ def addr(input, vec1, vec2, *, beta: float = 1, alpha: float = 1):
         if len(t.layout.shape) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.ndim}-D")
     check_expands(input.layout.shape, (vec1.layout.numel, vec2.layout.numel))
-    product = times(vec1.unsqueeze(1) * vec2, alpha)
+    product = vec1.unsqueeze(1) * vec2
+    kind = promote_types(product.dtype, input.dtype)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, float) and kind.category < 2:
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
+    if kind is bool_:
+        alpha, beta = bool(alpha), bool(beta)
+    product = times(product, alpha).to(kind)
     return product + times(input, beta) if beta else product
 
 

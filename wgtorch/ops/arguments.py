@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from wgtorch.dtype import DType, of_number
@@ -11,6 +12,9 @@ C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int
            "int32": "int", "int64": "long int", "float16": "c10::Half",
            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+
+SHORT_NAMES = C_NAMES | {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t",
+                         "int64": "int64_t"}  # fmt: skip
 
 
 def unsupported(kernel: str, *categories: str) -> dict[str, str]:
@@ -29,6 +33,12 @@ def category(operand: Any) -> int:
 
 def as_element(number: Any, dtype: DType) -> Any:
     """A Python number as an element of such a tensor."""
+    if isinstance(number, complex) and dtype.category < 3:
+        if number.imag:
+            raise RuntimeError(
+                f"value cannot be converted to type {SHORT_NAMES[dtype.name]} without overflow"
+            )
+        number = number.real
     if dtype.category >= 2 or not isinstance(number, bool | int | float):
         return number
     return held(int(number), dtype) if dtype.category else bool(number)
@@ -53,6 +63,19 @@ def alike(input: Any, **others: Any) -> Any:
                 f" {C_NAMES[other.dtype.name]}"
             )
     return others.values()
+
+
+def or_named(name: str) -> Callable[[Callable], Callable]:
+    """A front for what takes sizes one by one, in a tuple, or in a tuple of this name."""
+
+    def front(door: Callable) -> Callable:
+        def call(input: Any, *sizes: Any, **given: Any) -> Any:
+            sizes = (given.pop(name),) if name in given and not sizes else sizes
+            return door(input, *sizes, **given)
+
+        return call
+
+    return front
 
 
 def required(op: str, **tensors: Any) -> None:

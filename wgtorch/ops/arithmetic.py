@@ -298,6 +298,14 @@ def copy(input):
 
 
 @elementwise("value", method=False, inplace=False, repeats=True, complex=True)
-def fill(value):
+def _fill(value):
     "The same number everywhere"
     return np.asarray(value)
+
+
+@composite(
+    method=False, samples=lambda rng: [((normal(rng, 3, 5), 2.5), {}), ((normal(rng, 3), 1), {})]
+)
+def fill(input, value):
+    "A tensor like the input with the same number, or 0-d tensor, everywhere."
+    return input.clone().fill_(value)

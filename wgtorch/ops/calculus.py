@@ -43,6 +43,8 @@ def diff(input, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = No
     axis = wrap_dim(dim, input.ndim)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if not n:
+        return input.clone()
     parts = [input if x is input else checked_end(input, x, axis)
              for x in (prepend, input, append) if x is not None]  # fmt: skip
     if len(parts) > 1:
@@ -51,7 +53,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = No
         size = input.shape[axis]
         after, before = input._slice(axis, 1, size), input._slice(axis, 0, max(size - 1, 0))
         input = after != before if input.dtype is bool_ else after - before
-    return input.clone() if not n else input
+    return input
 
 
 # Areas

@@ -37,6 +37,14 @@ def check_rank(input: Any, dims: int, name: str) -> None:
 
 def convolve(name: str, dims: int, input, weight, bias, stride, padding, dilation, groups: int):
     check_rank(input, dims, name)
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if weight.ndim != dims + 2:
+        raise RuntimeError(
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight"
+            f" {list(weight.shape)}, but got {input.ndim}-dimensional input of size"
+            f" {list(input.shape)} instead"
+        )
     stride, dilation = each("stride", stride, dims), each("dilation", dilation, dims)
     drop: tuple[int, ...] = (0,) * dims
     if isinstance(padding, str):

@@ -104,7 +104,7 @@ def _ldl_factor(input, hermitian: bool):
 
     def one(a: np.ndarray) -> tuple[Any, ...]:
         packed, pivots, info = lapack.get_lapack_funcs(sides(a, hermitian), (a,))(a, lower=True)
-        return packed.astype(a.dtype), pivots.astype(np.int32), np.int32(info)
+        return np.tril(packed).astype(a.dtype), pivots.astype(np.int32), np.int32(info)
 
     if not input.size:
         return input.copy(), np.zeros(input.shape[:-1], "i"), np.zeros(input.shape[:-2], "i")

@@ -183,21 +183,37 @@ def _qr(input, mode: str):
 
 
 def of_lu(grad, results, pivot):
-    """P L^-T (strictly lower part of L^T of_l + upper part of of_u U^T) U^-T, for square ones."""
+    """P L^-T (strictly lower part of L^T of_l + upper part of of_u U^T) U^-T of the square part;
+    what a wide or tall matrix has beside it is L^-1 P^T A2, or P^T A2 U^-1."""
     packed, pivots = results
     rows, columns = packed.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(
-            "lu_factor: the derivative is known for square matrices, not for"
-            f" {rows} by {columns} ones"
-        )
-    lower = packed.tril(-1) + packed.new_ones((rows,)).diag_embed()
-    upper = packed.triu()
-    inner = transposed(lower).matmul(grad.tril(-1)).tril(-1)
-    inner = inner + grad.triu().matmul(transposed(upper)).triu()
-    inner = transposed(lower)._solve_triangular(inner, True, True, True)
-    inner = transposed(upper._solve_triangular(transposed(inner), True, True, False))
-    return pivots._permutation(rows).to(packed.dtype).matmul(inner) if pivot else inner
+    inner = min(rows, columns)
+    square_ = packed._slice(-2, 0, inner)._slice(-1, 0, inner)
+    of_square = grad._slice(-2, 0, inner)._slice(-1, 0, inner)
+    lower = square_.tril(-1) + packed.new_ones((inner,)).diag_embed()
+    upper = square_.triu()
+    below = transposed(lower).matmul(of_square.tril(-1))
+    above = of_square.triu().matmul(transposed(upper))
+    if columns > rows:
+        of_right, right = grad._slice(-1, inner, columns), packed._slice(-1, inner, columns)
+        below = below - of_right.matmul(transposed(right))
+    elif rows > columns:
+        of_under, under = grad._slice(-2, inner, rows), packed._slice(-2, inner, rows)
+        above = above - transposed(under).matmul(of_under)
+    total = below.tril(-1) + above.triu()
+    total = transposed(lower)._solve_triangular(total, True, True, True)
+    total = divided(total, upper)
+    if columns > rows:
+        beside = transposed(lower)._solve_triangular(of_right, True, True, True)
+        total = total._cat((total, beside), total.ndim - 1)
+    elif rows > columns:
+        total = total._cat((total, divided(of_under, upper)), total.ndim - 2)
+    return pivots._permutation(rows).to(packed.dtype).matmul(total) if pivot else total
+
+
+def divided(x, upper):
+    """x U^-T."""
+    return transposed(upper._solve_triangular(transposed(x), True, True, False))
 
 
 def lu_shapes(input: tuple[int, ...], pivot: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -264,9 +280,9 @@ def _permutation(input, rows: int):
             order[[k, other]] = order[[other, k]]
         return np.eye(rows, dtype=input.dtype)[order].T
 
-    flat = [one(pivots) for pivots in input.reshape(-1, input.shape[-1])]
+    flat = [one(pivots) for pivots in input.reshape(-1, input.shape[-1])] if input.size else []
     return (
         np.stack(flat).reshape(*input.shape[:-1], rows, rows)
         if flat
-        else np.zeros((*input.shape[:-1], rows, rows), input.dtype)
+        else np.broadcast_to(np.eye(rows, dtype=input.dtype), (*input.shape[:-1], rows, rows))
     )

@@ -129,6 +129,8 @@ def check_gather(input: tuple[int, ...], index: tuple[int, ...], dim: int) -> No
 def gather_front(door):
     def call(input, dim, index, *, sparse_grad=False):
         dim = wrap_dim(dim, input.ndim)
+        if not index.layout.numel:
+            index = index.to(int64)
         if index.dtype not in INDEX_DTYPES:
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
         if index.numel() or not input.ndim:
@@ -285,7 +287,7 @@ def take_along_dim(input, indices, dim: int | None = None):
     if indices.dtype is not int64:
         raise RuntimeError(f"{name}: dtype of indices should be Long but got {indices.dtype.short}")
     if dim is None:
-        return input.reshape((-1,)).gather(0, indices.reshape((-1,)))
+        input, indices, dim = input.reshape((-1,)), indices.reshape((-1,)), 0
     if input.ndim != indices.ndim:
         raise RuntimeError(
             f"{name}: input and indices should have the same number of dimensions, but got"
@@ -296,6 +298,7 @@ def take_along_dim(input, indices, dim: int | None = None):
     sizes = [list(common), list(common)]
     for size, t in zip(sizes, (input, indices), strict=True):
         size[dim] = t.shape[dim]
+    indices = indices.where(indices >= 0, indices + input.shape[dim])
     return input.expand(sizes[0]).gather(dim, indices.expand(sizes[1]))
 
 

@@ -239,8 +239,13 @@ def _length(input, dim: object = None, keepdim: bool = False):
 
 
 def powers(input, p: float, dim, keepdim: bool):
-    """(sum of |x|^p)^(1/p); the gradient at zero is zero for p > 1."""
+    """(sum of |x|^p)^(1/p); the gradient at zero is zero unless p is 1."""
     size = input.abs()
+    if p < 1:  # 0 ** p has no slope to begin with
+        zero = size == 0
+        return (size.masked_fill(zero, 1) ** p).masked_fill(zero, 0**p if p > 0 else math.inf).sum(
+            dim, keepdim
+        ) ** (1 / p)
     total = (size**p).sum(dim, keepdim)
     if p > 1:  # 0 ** (1/p) has no slope to go on with
         zero = total == 0
@@ -260,6 +265,8 @@ def norm(input, p: object = "fro", dim: object = None, keepdim: bool = False,
          *, dtype: object = None):  # fmt: skip
     "The p-norm over dim: (sum of |x|^p)^(1/p); 'fro' is 2; inf, -inf and 0 as limits."
     input = input if dtype is None else input.to(dtype)
+    if p == "nuc":
+        return input._linalg_matrix_norm("nuc", (-2, -1) if dim is None else dim, keepdim)
     if input.dtype.is_complex:
         input = input.abs()
     if not input.is_floating_point():
@@ -272,10 +279,12 @@ def norm(input, p: object = "fro", dim: object = None, keepdim: bool = False,
     if isinstance(p, str):
         raise RuntimeError(f"norm(): the order {p!r} is not known; give 'fro' or a number")
     if p == 0:
-        return (input != 0).sum(dim, keepdim).to(input.dtype)
+        return input._level((input != 0).to(input.dtype)).sum(dim, keepdim)
     if p == 1:
         return input.abs().sum(dim, keepdim)
     if math.isinf(p):
         size, dims = input.abs(), () if dim is None else dim
         return size.amax(dims, keepdim) if p > 0 else size.amin(dims, keepdim)
+    if input.dtype.itemsize == 2:  # whose powers soon overflow
+        return powers(input.float(), p, dim, keepdim).to(input.dtype)
     return powers(input, p, dim, keepdim)

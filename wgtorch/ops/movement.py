@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import int32, int64
+from wgtorch.errors import DimOutOfRangeError
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
+from wgtorch.ops.arguments import or_named
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
 
@@ -36,11 +38,12 @@ def _flip(input, dims: Sizes):
 
 
 @composite(
+    front=or_named("dims"),
     samples=lambda rng: [
         ((normal(rng, 3, 4), (0,)), {}),
         ((normal(rng, 2, 3, 4), (0, -1)), {}),
         ((normal(rng, 4, 3).T, 1), {}),
-    ]
+    ],
 )
 def flip(input, *dims: Any):
     "The elements in reverse order along `dims`."
@@ -85,6 +88,10 @@ def roll(input, shifts, dims=None):
     dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not dims and len(shifts) == 1:
         return input.reshape((-1,)).roll(shifts, (0,)).reshape(input.layout.shape)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not input.ndim and dims:
+        raise DimOutOfRangeError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if len(shifts) != len(dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
@@ -165,7 +172,10 @@ def repeat(input, *repeats: Any):
     return out.clone().reshape(total)
 
 
-@composite(samples=lambda rng: [((normal(rng, 3, 4), (2,)), {}), ((normal(rng, 3), (2, 2)), {})])
+@composite(
+    front=or_named("dims"),
+    samples=lambda rng: [((normal(rng, 3, 4), (2,)), {}), ((normal(rng, 3), (2, 2)), {})],
+)
 def tile(input, *dims: Any):
     "As `repeat`; fewer `dims` than dimensions leave those in front as they are."
     counts = sizes_of(dims)

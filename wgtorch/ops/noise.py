@@ -152,7 +152,7 @@ def alpha_dropout(input, p: float, train: bool):
 @composite(method=False, inplace=True)
 def feature_alpha_dropout(input, p: float, train: bool):
     "As alpha_dropout, for whole channels (dimension 1) of each sample."
-    return alpha_dropped(input, p, train, channels(input))
+    return alpha_dropped(input, p, train, channels(input) if train else input.shape)
 
 
 @composite(method=False, inplace=True)
@@ -184,7 +184,7 @@ def bernoulli(input, p: float | None = None, *, generator: Any = None):
     if p is None:
         within(input, 0, 1, NO_CHANCE)
     noise = fresh(input, "_draw_uniform", None, generator)
-    return (noise < (input.detach() if p is None else p)).to(input.dtype)
+    return input._level((noise < (input.detach() if p is None else p)).to(input.dtype))
 
 
 @composite(method=True)

@@ -156,8 +156,9 @@ def rms_norm(input, normalized_shape: object, weight: Maybe = None, eps: float |
     check_layer(input, shape, weight, None)
     eps = float(np.finfo(np.float32).eps) if eps is None else eps
     dims = last(input.shape, len(shape))
-    out = input * ((input * input).mean(dims, True) + eps).rsqrt()
-    return out if weight is None else out * weight
+    wide = input.float() if input.dtype.itemsize == 2 else input  # squares overflow a half
+    out = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
+    return (out if weight is None else out * weight).to(input.dtype)
 
 
 @composite(

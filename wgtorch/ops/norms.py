@@ -146,17 +146,21 @@ def _linalg_cond(A, p: Any = None):
     return product.masked_fill(info > 0, inf)
 
 
-def cut_off(values: Any, A: Any, atol: Any, rtol: Any) -> Any:
-    """Below this a singular value counts as zero."""
+def tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """Singular values up to max(atol, rtol * the largest) count as zero: both as real tensors."""
+    kind = A.dtype.to_real()
     if rtol is None:
         given = atol is not None and not (not isinstance(atol, View) and atol == 0)
-        rtol = 0.0 if given else max(A.shape[-2:]) * EPSILON[A.dtype.to_real()]
+        rtol = 0.0 if given else max(A.shape[-2:]) * EPSILON[kind]
+    return tuple([(v if isinstance(v, View) else A.new_full((), v or 0, dtype=kind)).to(kind)
+                  for v in (atol, rtol)])  # fmt: skip
+
+
+def cut_off(values: Any, A: Any, atol: Any, rtol: Any) -> Any:
+    """Below this a singular value counts as zero."""
     largest = values.amax(-1, True) if values.shape[-1] else values.sum(-1, True)
-    lift = lambda x: x.unsqueeze(-1) if isinstance(x, View) and x.ndim else x  # noqa: E731
-    bound = largest * lift(rtol)
-    if atol is None:
-        return bound
-    return bound.maximum(lift(atol) if isinstance(atol, View) else bound.new_full((), atol))
+    atol, rtol = [t.unsqueeze(-1) if t.ndim else t for t in tolerances(A, atol, rtol)]
+    return (largest * rtol).maximum(atol)
 
 
 @composite(samples=lambda rng: [((well_conditioned(rng, 4, 3),), {})], torch="linalg.matrix_rank")
@@ -188,17 +192,7 @@ def _linalg_pinv(A, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
         )
     if rcond is not None:
         rtol = rcond
-    if not A.numel():
-        return A.new_zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]))
-    if hermitian:
-        values, u = A._eigh(False)
-        vh, size = u.mH, values.abs()
-    else:
-        u, values, vh = A._svd(False)
-        size = values
-    small = size.detach() <= cut_off(size.detach(), A, atol, rtol)
-    inverse = (1 / values.masked_fill(small, 1)).masked_fill(small, 0)
-    return (vh.mH * inverse.unsqueeze(-2)).matmul(u.mH)
+    return A._pinv(*tolerances(A, atol, rtol), hermitian)
 
 
 @composite(

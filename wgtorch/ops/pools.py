@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch.dtype import int64
+from wgtorch.dtype import DType, int64
 from wgtorch.op import Map, composite, declare
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.samples import apart, normal
+from wgtorch.ops.whole_means import whole_means
 
 
 def pair(value: Any, op: str, name: str, count: int = 2) -> tuple[int, ...]:
@@ -116,9 +117,9 @@ def check_rows(input, op: str) -> None:
     )
 
 
-def check_kind(input, op: str, least: int = 2) -> None:
+def check_kind(input, op: str, least: int = 2, also: DType | None = None) -> None:
     """Refuses categories of dtypes below `least`, and complex numbers, as PyTorch does."""
-    if not least <= input.dtype.category <= 2:
+    if not least <= input.dtype.category <= 2 and input.dtype is not also:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.short}'")
 
 
@@ -147,8 +148,8 @@ MAX_SAMPLES = [
 def max_pool2d(input, kernel_size: object, stride: object = None, padding: object = 0,
                dilation: object = 1, ceil_mode: bool = False):  # fmt: skip
     "The largest of each window of (batch, channels, height, width), or without batch."
-    check_planes(input, "max_pool2d")
     w = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)
+    check_planes(input, "max_pool2d")
     return largest(input, w, False)
 
 
@@ -161,8 +162,8 @@ def max_pool2d_with_indices(input, kernel_size: object, stride: object = None,
                             padding: object = 0, dilation: object = 1,
                             ceil_mode: bool = False):  # fmt: skip
     "(the largest of each window, where in its plane it is)."
-    check_planes(input, "max_pool2d")
     w = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)
+    check_planes(input, "max_pool2d")
     return largest(input, w, True)
 
 
@@ -210,11 +211,14 @@ def avg_pool2d(input, kernel_size: object, stride: object = None, padding: objec
                ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None):  # fmt: skip
     "The mean of each window of (batch, channels, height, width), or without batch."
-    check_planes(input, "avg_pool2d")
-    check_kind(input, "avg_pool2d")
     w = window("avg_pool2d", kernel_size, stride, padding, 1, ceil_mode)
+    check_planes(input, "avg_pool2d")
+    check_kind(input, "avg_pool2d", also=int64)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
+    if input.dtype is int64:
+        axes = [*zip(w.size, w.step, w.pad, strict=True)]
+        return whole_means(input, axes, w.ceil, count_include_pad, divisor_override or 0)
     return input._avg_pool(w.size, w.step, w.pad, w.ceil, bool(count_include_pad),
                            divisor_override or 0)  # fmt: skip
 
@@ -224,8 +228,11 @@ def avg_pool1d(input, kernel_size: object, stride: object = None, padding: objec
                ceil_mode: bool = False, count_include_pad: bool = True):  # fmt: skip
     "The mean of each window of (batch, channels, length), or without batch."
     check_rows(input, "avg_pool1d")
-    check_kind(input, "avg_pool1d")
+    check_kind(input, "avg_pool1d", also=int64)
     w = window("avg_pool1d", kernel_size, stride, padding, 1, ceil_mode, 1)
+    if input.dtype is int64:
+        axes = [(w.size[1], w.step[1], w.pad[1])]
+        return whole_means(input, axes, w.ceil, count_include_pad, 0)
     out = input.unsqueeze(-2)._avg_pool(w.size, w.step, w.pad, w.ceil, bool(count_include_pad), 0)
     return out.squeeze(-2)
 
@@ -307,6 +314,10 @@ def asked_size(op: str, output_size: Any, have: tuple[int, ...]) -> tuple[int, .
     """`output_size`, None meaning the input's."""
     given = (output_size,) * len(have) if isinstance(output_size, int) else tuple(output_size)
     if len(given) != len(have):
+        if len(have) == 1:
+            raise RuntimeError(
+                f"{op}() argument 'output_size' should contain one int (got {len(given)})"
+            )
         raise RuntimeError(f"{op}: output_size must be {len(have)}")
     size = tuple([n if want is None else int(want) for want, n in zip(given, have, strict=True)])
     if min(size) < 0:
@@ -367,6 +378,8 @@ def evenly_largest(input, size: tuple[int, int]):
            torch="nn.functional.adaptive_max_pool2d_with_indices")  # fmt: skip
 def adaptive_max_pool2d(input, output_size: object):
     "(the largest of windows chosen so that each plane becomes `output_size`, where it is)."
+    if input.ndim < 3:
+        raise ValueError("Input dimension should be at least 3")
     check_planes(input, "adaptive_max_pool2d")
     return evenly_largest(
         input, asked_size("adaptive_max_pool2d", output_size, tuple(input.shape[-2:]))

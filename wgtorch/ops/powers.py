@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import prod
+from math import ceil, log2, prod
 from typing import Any
 
-from wgtorch.errors import LinalgError
+from wgtorch.errors import LinalgError, ShapeError
 from wgtorch.layout import broadcast, wrap_dim
 from wgtorch.op import composite
 from wgtorch.ops.contraction import chained
@@ -27,7 +27,7 @@ def matrix_power(input, n: int):
         input, n = input._inv(), -n
     if not n:
         ones = input.new_ones((input.shape[-1],)).diag_embed()
-        return ones.expand(tuple(input.shape)).clone()
+        return input._level(ones.expand(tuple(input.shape)))
     result, power = None, input
     while n:
         if n & 1:
@@ -37,7 +37,7 @@ def matrix_power(input, n: int):
     return result.clone() if result is input else result
 
 
-TAYLOR = 12  # terms; exact to float64's precision below a norm of 1/2
+TAYLOR = 18  # terms; exact to float32's precision up to a norm of 3, to float64's up to 1
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 3, 3),), {}), ((normal(rng, 3, 3) * 3,), {})])
@@ -48,7 +48,8 @@ def matrix_exp(input):
     if not input.numel():
         return input.clone()
     size = float(input.detach().abs().sum(-2).amax())
-    squarings = max(0, min(1000, int(size).bit_length() + 1)) if size < 1e300 else 0
+    size = size / 3 if input.dtype.to_real().itemsize < 8 else size
+    squarings = min(1000, ceil(log2(size))) if 1 < size < 1e300 else 0
     scaled = input * 0.5**squarings
     ones = input.new_ones((input.shape[-1],)).diag_embed()
     result = ones + scaled / TAYLOR
@@ -97,6 +98,8 @@ def _linalg_vecdot(x, y, *, dim: int = -1):
 @composite(samples=lambda rng: [((normal(rng, 4, 3), normal(rng, 1, 3)), {})], torch="linalg.cross")
 def _linalg_cross(input, other, *, dim: int = -1):
     "The products of vectors of length 3 that are perpendicular to both."
+    if input.ndim != other.ndim:
+        raise ShapeError("linalg.cross: inputs must have the same number of dimensions.")
     sizes = [t.shape[wrap_dim(dim, t.ndim)] for t in (input, other)]
     if sizes != [3, 3]:
         raise LinalgError(
@@ -157,6 +160,7 @@ def _linalg_tensorsolve(A, B, dims: Any = None):
            torch="linalg.vander")  # fmt: skip
 def _linalg_vander(x, *, N: int | None = None):
     "The powers 0 to N - 1 of each element, as a new last dimension."
+    x = x if x.ndim else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
     if count < 1:
         raise LinalgError(f"N must be greater than 1, got {count}")
@@ -189,7 +193,7 @@ def _linalg_householder_product(A, tau):
     rows, columns = A.shape[-2:]
     eye = A.new_ones((rows,)).diag_embed()._slice(-1, 0, columns)
     vectors = A.tril(-1) + eye
-    result = eye.expand(tuple(A.shape))
+    result = A._level(eye.expand(tuple(A.shape)))
     for k in range(tau.shape[-1] - 1, -1, -1):
         v = vectors._slice(-1, k, k + 1)
         scale = tau._slice(-1, k, k + 1).unsqueeze(-1)

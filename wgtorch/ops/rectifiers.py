@@ -116,8 +116,8 @@ def prelu(input, weight):
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
         )
-    after = max(input.ndim - 2, 0) if weight.numel() != 1 else 0
-    return input._prelu_kernel(weight.reshape((-1, *[1] * after)) if weight.ndim else weight)
+    after = [1] * max(input.ndim - 2, 0)
+    return input._prelu_kernel(weight.reshape((-1, *after) if weight.numel() != 1 else ()))
 
 
 # Rectifiers that are cut off

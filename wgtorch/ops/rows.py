@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch.dtype import int64
+from wgtorch.dtype import bool_, int64
 from wgtorch.layout import Layout, without, wrap_dim
 from wgtorch.op import Facts, Index, Structured, composite, declare
 from wgtorch.ops.grouping import Meeting, grouped
@@ -62,10 +62,11 @@ def rows_meeting(facts: Facts, how: str, layout: Layout, index: Layout) -> Meeti
     )
 
 
-def rows_plan(how: str):
+def rows_plan(known: str):
     def plan(facts: Facts):
         layout, dim, index = axes(facts.out), facts.attrs["dim"], facts.layouts[1]
         base, dtype = spread_base(layout, dim, index), facts.out_dtypes[0]
+        how = "amax" if dtype is bool_ and known == "sum" else known
         width = prod(without(layout.shape, dim))
         in_order = how == "sum" and dtype.is_floating_point and width >= WIDE
         if has_atomics(dtype, how) and not in_order:
@@ -176,8 +177,8 @@ def index_add(input, dim: int, index, source, *, alpha: float = 1):
     dim = wrap_dim(dim, input.ndim)
     check_index_add(input, dim, index, source)
     if alpha != 1:
-        alpha = alpha if source.is_floating_point() else int(alpha)
-        source = source * alpha
+        whole = {0: bool, 1: int}.get(source.dtype.category)
+        source = source * (whole(alpha) if whole else alpha)
     if not input.ndim:
         return input + source.reshape(())
     return input._index_add(vector(index), source, dim, "index_add")
@@ -244,6 +245,11 @@ def index_fill(input, dim: int, index, value):
                 f" {value.ndim} dimension(s)."  # type: ignore[attr-defined]
             )
         source = value.to(input.dtype)  # type: ignore[attr-defined]
+        if source.requires_grad:  # once for each slice, however often it is named
+            named = index.new_zeros((input.shape[dim] if input.ndim else 1,), dtype=bool_)
+            named = named.index_fill(0, index, True)
+            wide = [-1 if d == dim else 1 for d in range(input.ndim)]
+            return input.masked_fill(named.reshape(tuple(wide)), source)
     else:
         source = input.new_full((), value)
     shape = (*input.layout.shape[:dim], index.numel(), *input.layout.shape[dim + 1 :])
@@ -272,7 +278,8 @@ def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: b
     dim = wrap_dim(dim, input.ndim)
     check_index_add(input, dim, index, source)
     shape = [1] * source.ndim
-    shape[dim] = -1
+    if shape:
+        shape[dim] = -1
     index = index.reshape(tuple(shape)).expand(source.layout.shape)
     return input.scatter_reduce(dim, index, source, reduce, include_self=include_self)
 

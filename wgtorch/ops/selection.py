@@ -7,7 +7,7 @@ import numpy as np
 
 from wgtorch.dtype import bfloat16, bool_, float16, float32, float64, uint8
 from wgtorch.op import Condition, Other, elementwise
-from wgtorch.ops.arguments import C_NAMES, as_element, floats_only, held, unsupported
+from wgtorch.ops.arguments import C_NAMES, as_element, floats_only, held, nothing, unsupported
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
 
@@ -70,6 +70,8 @@ def masked(door):
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with"
                 f" {value.ndim} dimension(s)."
             )
+        if value.dtype.category > input.dtype.category:
+            value = as_element(value.item(), input.dtype)
         return door(input, mask, value)
 
     return call
@@ -92,6 +94,18 @@ def masked(door):
 def masked_fill(input, mask: Condition, value: Other):
     "input, but value where mask"
     return np.where(mask, np.asarray(value, input.dtype), input)
+
+
+@elementwise(
+    "value",
+    vjp={"input": nothing, "value": lambda grad: grad},
+    inplace=False,
+    samples=binary(),
+    complex=True,
+)
+def _level(input, value):
+    "The value, and a gradient of zero for the input"
+    return np.broadcast_arrays(np.asarray(value), input)[0].copy()
 
 
 # By size. NaN wins, except in fmax and fmin, where it loses.

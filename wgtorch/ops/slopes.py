@@ -87,7 +87,7 @@ def gradient(input, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1):
     """
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = asked_dims(input, dim)
+    dims, spacing = asked_dims(input, dim), 1 if spacing is None else spacing
     if any(input.layout.shape[d] < edge_order + 1 for d in dims):
         raise RuntimeError(
             "torch.gradient expected each dimension size to be at least edge_order+1"

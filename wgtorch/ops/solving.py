@@ -152,8 +152,15 @@ def _det(input):
     return np.linalg.det(input)
 
 
-def of_slogdet(grad, input):
-    return grad.unsqueeze(-1).unsqueeze(-1) * adjoint(input._inv())
+def of_slogdet(grad, input, results):
+    """(of_size + i Im(of_sign sign*)) A^-H."""
+    of_sign, of_size = grad
+    if of_sign is not None and input.dtype.is_complex:
+        turn = 1j * (of_sign * results[0].conj()).imag
+        of_size = turn if of_size is None else of_size + turn
+    if of_size is None:
+        return input.new_zeros(tuple(input.shape))
+    return of_size.unsqueeze(-1).unsqueeze(-1) * adjoint(input._inv())
 
 
 @declare(
@@ -161,7 +168,7 @@ def of_slogdet(grad, input):
     shape=lambda input: (square("linalg.slogdet", input)[:-2],) * 2,
     dtype=lambda input: (wide_floats("linalg.slogdet")(input), input.to_real()),
     outputs=("sign", "logabsdet"),
-    differentiable=(False, True),
+    differentiable=(True, True),
     vjp={"input": of_slogdet},
     samples=lambda rng: [((well_conditioned(rng, 2, 3, 3),), {})],
     torch="linalg.slogdet",

@@ -76,6 +76,7 @@ def _polygamma(input, n: float):
 @composite(
     samples=lambda rng: [((2, positive(rng, 3, 5)), {}), ((0, positive(rng, 4)), {})],
     method=lambda face: lambda self, n: face(n, self),
+    inplace=True,
 )
 def polygamma(n: int, input):
     "The derivative of order n of digamma"

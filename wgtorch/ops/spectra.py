@@ -46,14 +46,11 @@ def skew(x: Any) -> Any:
 def of_svd(grad, results, full_matrices):
     of_u, of_s, of_vh = grad
     u, s, vh = results
-    if full_matrices and (of_u is not None or of_vh is not None):
-        raise RuntimeError(
-            "svd_backward: The derivative of U and Vh depends on columns that full_matrices=True"
-            " chooses freely; use full_matrices=False"
-        )
     inner = s.shape[-1]
-    if full_matrices:
+    if full_matrices:  # the columns that are chosen freely have no say
         u, vh = u._slice(-1, 0, inner), vh._slice(-2, 0, inner)
+        of_u = of_u if of_u is None else of_u._slice(-1, 0, inner)
+        of_vh = of_vh if of_vh is None else of_vh._slice(-2, 0, inner)
     if of_u is None and of_vh is None:
         return (u * of_s.unsqueeze(-2)).matmul(vh)
     squares = s * s
@@ -128,6 +125,47 @@ def _svdvals(input):
 def of_values(grad, input):
     u, _, vh = input._svd(False)
     return (u * grad.unsqueeze(-2)).matmul(vh)
+
+
+# Pseudo-inverses
+
+
+def of_pinv(grad, input, result):
+    """-P^H G P^H + (1 - A P) G^H P P^H + P^H P G^H (1 - P A), of the differential in G. Golub and
+    V. Pereyra, "The differentiation of pseudo-inverses" (1973)."""
+    back, across = adjoint(grad), adjoint(result)
+    first = back.matmul(result).matmul(across)
+    last = across.matmul(result).matmul(back)
+    first = first - input.matmul(result.matmul(first))
+    last = last - last.matmul(result).matmul(input)
+    return first + last - across.matmul(grad).matmul(across)
+
+
+@declare(
+    Structured,
+    shape=lambda input, atol, rtol, hermitian: (*input[:-2], input[-1], input[-2]),
+    dtype=lambda input, atol, rtol, hermitian: input,
+    promotes=False,
+    vjp={"input": of_pinv},
+    samples=None,
+    torch="-",
+    complex=True,
+    holomorphic=False,
+)
+def _pinv(input, atol, rtol, hermitian: bool):
+    "The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) are zeros."
+    if not input.size:
+        return np.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype)
+    if hermitian:
+        values, u = np.linalg.eigh(one_triangle(input, False))
+        vh = u.swapaxes(-1, -2).conj()
+    else:
+        u, values, vh = np.linalg.svd(finite("linalg.pinv", input), False)
+    size = np.abs(values)
+    bound = np.maximum(atol[..., None], rtol[..., None] * size.max(-1, keepdims=True))
+    inverse = np.where(size > bound, 1 / np.where(size > bound, values, 1), 0)
+    back = vh.swapaxes(-1, -2).conj() * inverse[..., None, :]
+    return (back @ u.swapaxes(-1, -2).conj()).astype(input.dtype)
 
 
 # Eigenvalues

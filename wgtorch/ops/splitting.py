@@ -132,6 +132,11 @@ def split_evenly(op: str, input: Any, given: Any, dim: int, least: int) -> Any:
             f"torch.{op} requires a tensor with at least {least} dimension, but got a tensor with"
             f" {input.ndim} dimensions!"
         )
+    if not isinstance(given, int | list | tuple):
+        raise TypeError(
+            f"{op}() received an invalid combination of arguments - got (Tensor,"
+            f" {type(given).__name__}), but expected an int or a tuple of ints"
+        )
     size = input.layout.shape[dim]
     if isinstance(given, int) and (not given or size % given):
         raise RuntimeError(

@@ -135,7 +135,7 @@ def checked_q(op: str, input: Any, q: Any, interpolation: str) -> Any:
         raise RuntimeError(f"{op}() q tensor must be same dtype as the input tensor")
     if q.numel() and (float(q.amin()) < 0 or float(q.amax()) > 1):
         raise RuntimeError(f"{op}() q values must be in the range [0, 1]")
-    return q.detach()
+    return q
 
 
 def quantiles(op: str, input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str,
@@ -158,11 +158,11 @@ def quantiles(op: str, input: Any, q: Any, dim: int | None, keepdim: bool, inter
         place = place.masked_fill(count < size, size - 1)
     shape = (*rows.shape[:-1], q.numel())
     place = place.expand(shape) if place.ndim else place.reshape((1,)).expand(shape)
-    low = place.to(int64)
+    low = place.detach().to(int64)
     values = ordered.gather(-1, low)
     if interpolation in ("linear", "midpoint"):
-        above = ordered.gather(-1, place.ceil().to(int64))
-        share = place - place.floor()
+        above = ordered.gather(-1, place.detach().ceil().to(int64))
+        share = place - place.detach().floor()
         if interpolation == "midpoint":
             share = share.masked_fill(share != 0, 0.5)
         values = values.lerp(above, share)

@@ -9,6 +9,7 @@ from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.reinterpretation import by_dtype
 from wgtorch.ops.samples import normal
+from wgtorch.storage import View
 
 
 def permute_layout(layout: Layout, dims: Sizes) -> Layout:
@@ -75,18 +76,16 @@ def t(input):
 def movedim(input, source: Sizes, destination: Sizes):
     "Dimensions at `source` moved to `destination`; the others keep their order."
     rank = input.ndim
-    sources = [wrap_dim(d, rank) for d in ([source] if isinstance(source, int) else source)]
-    targets = [
-        wrap_dim(d, rank) for d in ([destination] if isinstance(destination, int) else destination)
-    ]
-    if len(sources) != len(targets):
+    given = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
+    if len(given[0]) != len(given[1]):
         raise ShapeError(
-            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain"
-            f" the same number of dims as destination ({targets} dims)"
+            f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain"
+            f" the same number of dims as destination ({given[1]} dims)"
         )
-    for name, dims in (("source", sources), ("destination", targets)):
+    sources, targets = [[wrap_dim(d, rank) for d in dims] for dims in given]
+    for name, dims, said in zip(("source", "destination"), (sources, targets), given, strict=True):
         if len(set(dims)) < len(dims):
-            raise ShapeError(f"movedim: repeated dim in `{name}` ({dims})")
+            raise ShapeError(f"movedim: repeated dim in `{name}` ({said})")
     rest = iter(d for d in range(rank) if d not in sources)
     moved = dict(zip(targets, sources, strict=True))
     return input.permute(tuple(moved[d] if d in moved else next(rest) for d in range(rank)))
@@ -146,6 +145,8 @@ def sized(layout: Layout, shape: Sizes) -> Sizes:
             raise wrong
         return shape
     if not known:
+        if layout.numel:
+            raise wrong
         raise ShapeError(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified"
             f" dimension size -1 can be any value and is ambiguous"
@@ -294,7 +295,11 @@ def _slice(input, dim: int = 0, start: int | None = None, end: int | None = None
 
 @composite(samples=lambda rng: [((normal(rng, 5, 4),), {"dim": 0, "start": 1, "length": 3})])
 def narrow(input, dim: int, start: int, length: int):
-    "`length` elements from `start` on, along `dim`."
+    "`length` elements from `start`, an int or a tensor of one, on, along `dim`."
+    if isinstance(start, View):
+        if start.ndim or start.dtype.category != 1:
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = start.item()
     if not input.ndim:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.shape[wrap_dim(dim, input.ndim)]
@@ -308,6 +313,12 @@ def narrow(input, dim: int, start: int, length: int):
     if start + length > size:
         raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return input._slice(dim, start, start + length)
+
+
+@composite(samples=lambda rng: [((normal(rng, 5, 4),), {"dim": 0, "start": 1, "length": 3})])
+def narrow_copy(input, dim: int, start: int, length: int):
+    "As `narrow`, in memory of its own."
+    return input.narrow(dim, start, length).clone()
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 3, 4),), {"start_dim": 1})])

@@ -13,7 +13,6 @@ from typing import Any
 
 import wgtorch
 from wgtorch.autograd.transforms.encoded import checked, components_of, joined
-from wgtorch.create import linspace
 from wgtorch.dtype import ALIASES, ALL, CATEGORIES, NAMES, DType, asked, by_name, float32, most_of
 from wgtorch.errors import (
     DTypeAlreadyRegisteredError,
@@ -23,6 +22,7 @@ from wgtorch.errors import (
     MethodDTypeNotSupportedError,
     RegistrationFailedError,
 )  # fmt: skip
+from wgtorch.ranges import linspace
 from wgtorch.registry.handles import Handle
 from wgtorch.tensor import Tensor
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.constants import check_strided
 from wgtorch.create import made, place
 from wgtorch.dtype import DType, float32, float64, get_default_dtype
 from wgtorch.windows import cosines, sampled, triangle
@@ -23,6 +24,7 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 def window(name: str, M: int, sym: bool, shape: Callable, dtype: DType | None = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:  # fmt: skip
     """`shape` at M places from 0 to 1."""
+    check_strided(name, layout)
     return finished(name, M, lambda: sampled(M, not sym, shape), dtype, device, requires_grad)
 
 
@@ -116,5 +118,6 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 def along(name: str, M: int, sym: bool, shape: Callable, dtype: DType | None = None,
           layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:  # fmt: skip
     """`shape` of the numbers 0 ... M - 1, and of how many there would be if it were symmetric."""
+    check_strided(name, layout)
     size = M if sym or M < 2 else M + 1
     return finished(name, M, lambda: shape(np.arange(M), size), dtype, device, requires_grad)

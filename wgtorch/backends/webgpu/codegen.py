@@ -238,7 +238,10 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     dialect = writer.dialect
     if not isinstance(arg, Promise | Load | Deferred):
         return scalar(writer, dtype, type(arg))
-    return converted(name_of(program, arg), arg.dtype, dtype, dialect)
+    value, have = name_of(program, arg), arg.dtype
+    if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
+        value, have = converted(value, have, bool_, dialect), bool_
+    return converted(value, have, dtype, dialect)
 
 
 def scalar(writer: Writer, dtype: DType, kind: type = float) -> str:
