@@ -326,3 +326,27 @@ def test_threads_take_turns(make):
 
 def test_pools_of_nothing_are_empty(make):
     assert F.adaptive_avg_pool2d(make.floats(1, 1, 4, 4), 0).shape == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.view(7, 1.0, 3),
+        lambda x: x.reshape(7, 3.0),
+        lambda x: x.repeat(2.0, 1),
+        lambda x: x.as_strided((2.0, 5), (1, 1)),
+        lambda x: x.unflatten(1, (3.0, 1)),
+        lambda x: torch.broadcast_to(x, (2.0, 7, 3)),
+        lambda x: torch.randperm(11.0, device=x.device),
+        lambda x: torch.multinomial(x, 2.0),
+    ],
+)
+def test_sizes_are_ints_and_others_spoil_nothing(device, call):
+    """Equal numbers are found as one key: a shape of floats must not be kept for ints."""
+    x = torch.ones(7, 3, device=device)
+    with pytest.raises(TypeError, match="must be tuple of ints"):
+        call(x)
+    for shape in ((7, 1, 3), (7, 3), (14, 3), (2, 5), (7, 3, 1), (2, 7, 3), (11,)):
+        made = torch.rand(shape, device=device)
+        assert made.shape == shape and {type(n) for n in made.shape} == {int}
+        assert "tensor" in repr(made)

@@ -14,6 +14,19 @@ from wgtorch.errors import BroadcastError, DimOutOfRangeError
 
 remembered = lru_cache(maxsize=1 << 16, typed=True)  # 1.0 is not 1 here
 
+
+def whole(numbers: Iterable) -> tuple[int, ...]:
+    """Sizes as ints: a shape of floats that once got in would be found for ints, too."""
+    numbers = tuple(numbers)
+    for place, number in enumerate(numbers):
+        if not hasattr(number, "__index__"):
+            raise TypeError(
+                f"argument 'size' must be tuple of ints, but found element of type"
+                f" {type(number).__name__} at pos {place}"
+            )
+    return tuple([int(number.__index__()) for number in numbers])
+
+
 # Forms: what a kernel's text must know of a layout. The numbers in it are data (`Layout.numbers`).
 PLAIN = 0  # element i is at i
 OFFSET = 1  # at offset + i
@@ -26,6 +39,8 @@ class Layout:
                  "shape", "strides")  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0):
+        if any([type(n) is not int for n in (*shape, *strides, offset)]):
+            shape, strides, (offset,) = whole(shape), whole(strides), whole((offset,))
         self.shape, self.strides, self.offset = shape, strides, offset  # in elements
         self.numel = prod(shape)
         pairs = zip(shape, strides, row_major(shape), strict=True)

@@ -20,7 +20,7 @@ from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, bfloat16, bool_, float16, float64, get_default_dtype, int64, uint8
-from wgtorch.layout import Layout
+from wgtorch.layout import Layout, whole
 from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
 from wgtorch.ops.requirements import require
@@ -275,6 +275,7 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
              **named: Any) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
     size_of("randperm", (), named)
+    (n,) = whole((n,))
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if not dtype.is_floating_point and n and n - 1 > bounds(dtype)[1]:

@@ -37,6 +37,8 @@ def structured(op: Structured, tensor: type[Tensor]):
         try:
             made, picks = known[key]
         except (KeyError, TypeError):  # what is not hashable will be refused
+            made = None
+        if made is None:
             made, inputs = calls.first(flat, tuple(given), key)
             if type(made) is not Call:
                 return call(**dict(zip(op.inputs, inputs, strict=True)), **made)

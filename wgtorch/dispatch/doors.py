@@ -281,6 +281,12 @@ def copying(op: Elementwise, tensor: type[Tensor]):
     return call
 
 
+def seen_as(layout: Any, args: tuple, given: dict[str, Any]) -> tuple:
+    """What a view depends on; 1.0 is not 1 here, nor in a size."""
+    inner = args[0] if args and type(args[0]) is tuple else ()
+    return (layout, args, *map(type, args), *map(type, inner), *given.items())
+
+
 def view(op: ViewOp, tensor: type[Tensor]):
     """Remembers which layout the op makes of another."""
     bind, layout_of, dtype_of = binder(op), op.layout, op.dtype
@@ -290,14 +296,16 @@ def view(op: ViewOp, tensor: type[Tensor]):
         x = input
         if not isinstance(x, View):
             unfit(op, x)
-        key = (x.layout, args, *map(type, args), *given.items())  # 1.0 is not 1 here
         try:
-            layout, attrs = known[key]
-        except (KeyError, TypeError):  # sizes in a list are not hashable
+            settled = known.get(seen_as(x.layout, args, given))
+        except TypeError:  # sizes in a list are not hashable
+            settled = None
+        if settled is None:
             args, given = listed(args), {name: listed(value) for name, value in given.items()}
             attrs = bind((x, *args), given)[1]
-            layout = layout_of(x.layout, **attrs)
-            known.keep((x.layout, args, *map(type, args), *given.items()), (layout, attrs))
+            settled = layout_of(x.layout, **attrs), attrs
+            known.keep(seen_as(x.layout, args, given), settled)
+        layout, attrs = settled
         if layout is None:
             x = DOORS["copy"](x)
             layout = layout_of(x.layout, **attrs)

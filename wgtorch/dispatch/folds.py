@@ -34,16 +34,17 @@ def reduction(op: Reduction, tensor: type[Tensor]):
         # var(True) is not var(1), and sum(1.0) is not sum(1)
         key = (input.layout, value.dtype, args, *map(type, args), *given.items())
         try:
-            fold, cast, last = known[key]
-        except KeyError:
-            fold, cast, last = settle(op, bind, input, args, given)
-            if not holds_tensor(key):
-                known.keep(key, (fold, cast, last))
+            settled = known.get(key)
         except TypeError:  # dims in a list
             again, named = listed(args), {name: listed(value) for name, value in given.items()}
             if again == args and named == given:
                 raise
             return call(input, *again, **named)
+        if settled is None:
+            settled = settle(op, bind, input, args, given)
+            if not holds_tensor(key):
+                known.keep(key, settled)
+        fold, cast, last = settled
         if cast is not None:
             input = input.to(cast)
         node = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.errors import IndexOutOfBoundsError, ShapeError
-from wgtorch.layout import Layout, wrap_dim
+from wgtorch.layout import Layout, whole, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.reinterpretation import by_dtype
 from wgtorch.ops.samples import normal
@@ -132,6 +132,7 @@ def expand(input, size: Sizes, *, implicit: bool = False):
 
 def sized(layout: Layout, shape: Sizes) -> Sizes:
     """`shape` with its -1 worked out."""
+    shape = whole(shape)
     if any(n < -1 for n in shape):
         raise ShapeError(f"invalid shape dimension {min(shape)}")
     if shape.count(-1) > 1:

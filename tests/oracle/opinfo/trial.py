@@ -322,8 +322,8 @@ def refusals(name: str, device: str) -> Tally | None:
             cross = Crossing(device)
             try:
                 args, named = cross((sample.input, *sample.args)), cross(sample.kwargs)
-            except (ValueError, TypeError):
-                continue  # more dims than numpy has, or float64 on a device without it
+            except (ValueError, TypeError, MemoryError, wgtorch.OutOfMemoryError):
+                continue  # more dims than numpy has, float64 on a device without it, or too large
             run.append(number)
             try:
                 here(*args, **named)
