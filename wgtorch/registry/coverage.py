@@ -17,8 +17,8 @@ from wgtorch.registry.questions import OpKind, get_op_kind
 from wgtorch.registry.ways import KINDS, THROUGH, dtypes_of, saves_of, shaders_of, way_on_a_gpu
 
 # Functions that are no ops, but made of them
-ROOMS = {"create": OpKind.CREATION, "random": OpKind.CREATION, "grids": OpKind.CREATION,
-         "windows": OpKind.CREATION, "queries": OpKind.COMPOSITE,
+ROOMS = {"create": OpKind.CREATION, "ranges": OpKind.CREATION, "random": OpKind.CREATION,
+         "grids": OpKind.CREATION, "windows": OpKind.CREATION, "queries": OpKind.COMPOSITE,
          "einops": OpKind.COMPOSITE}  # fmt: skip
 
 
