@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,19 @@ def test_every_op_against_its_reference(webgpu):
     told = subprocess.run(program, env=environment, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("bernoulli: Expected p_in >= 0")
+
+
+def test_a_device_is_the_default_within_its_block(webgpu):
+    with torch.device("meta") as meta:
+        assert torch.ones(2).device is meta and torch.nn.Linear(1, 1).weight.device is meta
+        with pytest.raises(ZeroDivisionError), torch.device(webgpu):
+            assert torch.tensor([1]).device.type == torch.rand(1).device.type == "webgpu"
+            assert torch.zeros(1, device="cpu").device.type == "cpu"
+            torch.set_default_device("cpu")
+            1 / 0  # noqa: B018
+        with meta, meta:
+            pass
+        assert torch.get_default_device() is meta
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(torch.get_default_device).result().type == "cpu"
+    assert torch.get_default_device().type == "cpu"

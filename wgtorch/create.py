@@ -13,7 +13,7 @@ from wgtorch import dtype as dtypes  # type: ignore[no-redef]
 from wgtorch.autograd.transforms.encoded import place_for
 from wgtorch.backend import backend
 from wgtorch.constants import check_strided
-from wgtorch.device import Device
+from wgtorch.device import DEFAULT, Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, int64, result_kind
 from wgtorch.layout import Layout
@@ -21,18 +21,15 @@ from wgtorch.storage import Storage, View
 from wgtorch.tensor import Tensor, shape_of
 from wgtorch.tensor import full as filled
 
-_default_device: Device | None = None
-
 
 def get_default_device() -> Device:
     """Where tensors are made when nothing else is said."""
-    return _default_device or Device("cpu")
+    return DEFAULT.device or Device("cpu")
 
 
 def set_default_device(device: Any) -> None:
-    """`None` means the cpu again."""
-    global _default_device
-    _default_device = None if device is None else Device(device)
+    """That of this thread; `None` means the cpu again."""
+    DEFAULT.device = None if device is None else Device(device)
 
 
 def place(device: Any) -> Device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from wgtorch.errors import DeviceError
@@ -9,8 +10,21 @@ from wgtorch.errors import DeviceError
 ALIASES = {"cuda": "webgpu", "gpu": "webgpu"}  # what code written for PyTorch says
 
 
+class Default(threading.local):
+    """Where this thread makes tensors when nothing else is said; None: on the cpu."""
+
+    device: Device | None = None
+    before: tuple[Device | None, ...] = ()  # of the `with` blocks around
+
+
+DEFAULT = Default()
+
+
 class Device:
-    """`device("webgpu:1")` or `device("webgpu", 1)`; has `type` and `index`."""
+    """`device("webgpu:1")` or `device("webgpu", 1)`; has `type` and `index`.
+
+    `with device("webgpu"):` makes it the default of this thread for new tensors.
+    """
 
     __slots__ = ("backend", "index", "type")
     level = 0  # of a place made by a transform: how many transforms it is inside of
@@ -55,6 +69,15 @@ class Device:
     def __repr__(self) -> str:
         index = "" if self.type in ("cpu", "meta") else f", index={self.index}"
         return f"device(type='{self.type}'{index})"
+
+    def __enter__(self) -> Device:
+        DEFAULT.before += (DEFAULT.device,)
+        DEFAULT.device = self
+        return self
+
+    def __exit__(self, *told: object) -> None:
+        *before, DEFAULT.device = DEFAULT.before
+        DEFAULT.before = tuple(before)
 
     def __reduce__(self) -> tuple:
         return Device, (self.type, self.index)
