@@ -117,6 +117,16 @@ CASES = {  # name: (call, exception, part of its text)
         ValueError,
         "requires antialias=True",
     ),
+    "int64 resized": (
+        lambda m: F.interpolate(m.ints(1, 1, 4, 4), 2, mode="bilinear"),
+        NotImplementedError,
+        "\"upsample_bilinear2d_channels_last\" not implemented for 'Long'",
+    ),
+    "bytes resized in a row": (
+        lambda m: F.interpolate(m.ints(1, 1, 4).byte(), 2, mode="linear"),
+        NotImplementedError,
+        "\"compute_indices_weights_linear\" not implemented for 'Byte'",
+    ),
     "bags that fall": (
         lambda m: F.embedding_bag(m.ints(3), m.floats(4, 2), m.of([0, 2, 1])).tolist(),
         RuntimeError,

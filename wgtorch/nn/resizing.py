@@ -53,7 +53,8 @@ def interpolate(
     """Resizes the spatial dimensions of (N, C, ...): to `size`, or by `scale_factor`.
 
     Modes: "nearest", "nearest-exact", "area"; "linear" (3-D input), "bilinear" and "bicubic" (4-D),
-    "trilinear" (5-D); "lanczos" (4-D, with `antialias`).
+    "trilinear" (5-D); "lanczos" (4-D, with `antialias`). Of floats; of uint8 where the mode is one
+    of nearest elements or of 4-D input: else NotImplementedError.
     """
     check_mode(input, mode, align_corners, antialias)
     sizes, factors = asked_size(input, size, scale_factor)
@@ -66,6 +67,7 @@ def interpolate(
     if mode == "area":
         pools = (wgtorch.adaptive_avg_pool1d, wgtorch.adaptive_avg_pool2d, adaptive_avg_pool3d)
         return pools[input.ndim - 3](input, sizes)
+    check_dtype(input, mode, antialias)
     if recompute_scale_factor:
         factors = [None] * len(factors)
     for d, (out, factor) in enumerate(zip(sizes, factors, strict=True), 2):
@@ -100,6 +102,20 @@ def check_mode(input: Tensor, mode: str, corners: bool | None, smooth: bool) -> 
         raise NotImplementedError(
             f"Got {input.ndim}D input, but {mode} mode needs {need + 2}D input"
         )
+
+
+def check_dtype(input: Tensor, mode: str, smooth: bool) -> None:
+    near = mode.startswith("nearest")
+    if input.is_floating_point() or (input.dtype is wgtorch.uint8 and (near or input.ndim == 4)):
+        return
+    if smooth:
+        kernel = "compute_index_ranges_weights"
+    elif input.ndim == 4 and mode != "bicubic":
+        kernel = f"upsample_{'nearest' if near else mode}2d_channels_last"
+    else:
+        way = "nearest" if near else "cubic" if mode == "bicubic" else "linear"
+        kernel = f"compute_indices_weights_{way}"
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
 
 
 def resized(input: Tensor, dim: int, out: int, way: Way) -> Tensor:
