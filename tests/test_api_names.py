@@ -16,8 +16,10 @@ import pytest
 
 import wgtorch as torch
 from tools.op_signatures import arguments
+from wgtorch.absent import hint
 from wgtorch.autograd import GradcheckError, gradcheck
 from wgtorch.op import REGISTRY
+from wgtorch.strangers import NAMES
 
 with (Path(__file__).parent / "api_names.tsv").open(encoding="utf-8") as file:
     ROWS = list(csv.DictReader(file, delimiter="\t"))
@@ -157,7 +159,27 @@ def test_absent_names_say_what_to_use(name, text):
         getattr(torch, name)
 
 
+@pytest.mark.parametrize(("name", "text"), [
+    ("to_sparse", "there are no sparse tensors"), ("share_memory_", "one process"),
+    ("q_scale", "register_dtype makes one"), ("lstsq", "it is torch.linalg.lstsq"),
+])  # fmt: skip
+def test_methods_of_torch_that_are_absent_say_so(name, text):
+    x = torch.ones(2)
+    assert not hasattr(x, name) and not hasattr(torch.Tensor, name) and name not in dir(x)
+    with pytest.raises(AttributeError, match=f"'Tensor' .* no attribute '{name}': .*{text}"):
+        getattr(x, name)
+    with torch.registry.register_method(name, lambda self: "mine"):
+        assert getattr(x, name)() == "mine" and name in dir(x)
+    assert not hasattr(x, name)
+
+
+def test_every_absent_method_has_a_hint():
+    assert [name for name in NAMES if not hint("wgtorch", name)] == []
+
+
 def test_rooms_know_their_names_too():
+    with pytest.raises(AttributeError, match="'wgtorch.nn' .* 'DataParallel': .*one process"):
+        torch.nn.DataParallel  # noqa: B018
     with pytest.raises(AttributeError, match="'wgtorch.nn' has no attribute 'Liner': .* Linear"):
         torch.nn.Liner  # noqa: B018
     with pytest.raises(AttributeError, match="functional' .*'sofmax': did you mean softmax"):

@@ -16,24 +16,27 @@ QUANTIZED = (
     " examples/own_dtype.py does"
 )
 TOLD = (  # the first that fits counts
-    (r".*sparse.*|d?smm|hsp?mm|spmm|sspaddmm|.*col_indices|.*row_indices|coalesce", SPARSE),
+    (r".*sparse.*|d?smm|hsp?mm|spmm|sspaddmm|.*col_indices|.*row_indices|coalesce"
+     "|is_coalesced|dense_dim|to_dense", SPARSE),
     (r"jit|fx|export|compiler|cond|while_loop|Script.*|_dynamo|_inductor",
      "programs are not captured, and need not be: elementwise chains fuse by themselves, and"
      " torch.compile gives back what it is given"),
-    (r"distributed|multiprocessing|futures|fork|wait|is_distributed",
+    (r"distributed|multiprocessing|futures|fork|wait|is_distributed|.*DataParallel|SyncBatchNorm|"
+     r"data_parallel|parallel|share_memory_|is_shared",
      "a program is one process with all its devices; DataLoader(num_workers=...) has workers"),
-    (r"mps|xpu|hip|mtia|ipu|xla|vulkan|cudnn.*|miopen.*|mkldnn.*|is_vulkan_available",
+    (r"(is_)?(mps|xpu|hip|mtia|ipu|xla|vulkan|maia)|cudnn.*|miopen.*|(to_)?mkldnn.*"
+     r"|is_vulkan_available",
      "the GPU is torch.webgpu, whatever it is made by: device='webgpu'"),
     (r"quint.*|qint.*|q_.*|.*quant.*|ao|int_repr|per_(channel|tensor)_.*|.*fbgemm.*|qscheme",
      QUANTIZED),
     (r"float[48]_.*|u?int[1-7]|bits.*", QUANTIZED.replace("quantized dtypes", "dtypes so small")),
     (r"uint(16|32|64)", "use int32 or int64"),
     (r"complex32|chalf", "use complex64"),
-    (r"nested|nested_tensor|jagged",
+    (r"nested|nested_tensor|jagged|to_padded_tensor",
      "sequences of several lengths: torch.nn.utils.rnn.pad_sequence, with a mask"),
     (r"library|ops|classes|custom_op",
      "torch.registry has register_function, register_kernel, register_unary_op and shader"),
-    (r"Stream|Event|stream",
+    (r"Stream|Event|(record_)?stream",
      "a device runs all in order: torch.webgpu.synchronize() waits, autograd.profiler.profile"
      " measures"),
     (r"distributions", "torch.bernoulli, multinomial, normal, poisson, rand, and in-place draws"
@@ -55,6 +58,14 @@ class AbsentError(AttributeError):
     def __str__(self) -> str:
         said = hint(self.module, self.wanted)
         return f"module {self.module!r} has no attribute {self.wanted!r}{said and f': {said}'}"
+
+
+class AbsentMethodError(AbsentError):
+    """Of a tensor."""
+
+    def __str__(self) -> str:
+        said = hint("wgtorch", self.wanted)
+        return f"'{self.module}' object has no attribute '{self.wanted}': {said}"
 
 
 def answer_for(module: str) -> None:

@@ -50,9 +50,10 @@ from wgtorch.op import REGISTRY, Table
 from wgtorch.parts import Parts
 from wgtorch.scalar import Scalar
 from wgtorch.storage import Storage, View
+from wgtorch.strangers import Strangers
 
 
-class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods):
+class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, Strangers):
     """An n-dimensional array on a device. `wgtorch.tensor(data)` makes one."""
 
     __slots__ = ("__dict__", "__weakref__", "_wants", "past")
