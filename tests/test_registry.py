@@ -249,6 +249,85 @@ def test_unary_and_binary_ops(device):
         registry.register_binary_op("alone", lambda input: input, "input")
 
 
+OWED = "Trying to backward through {} but no autograd formula .* use register_autograd .* backward="
+
+
+def test_backward_through_an_op_without_formulas_is_an_error(device):
+    w = on(device).requires_grad_()
+    source = (
+        "fn value_at(i: u32) -> result_type { return result_type(2) * result_type(input_nth(i)); }"
+    )
+
+    @registry.shader(source)
+    def doubled(input):
+        return 2 * input
+
+    @registry.shader(source, dtype=lambda input: torch.int32)
+    def counted(input):
+        return np.asarray(2 * input, np.int32)
+
+    unary = registry.register_unary_op("dbl", lambda input: 2 * input, "input + input")
+    asked = registry.register_unary_op("low", lambda input: input < 0, "input < 0", result="bool")
+    with doubled, counted, unary, asked:
+        for op in (doubled, unary):
+            with pytest.raises(RuntimeError, match=OWED.format(op.name)):
+                (w + op(w)).sum().backward()
+            assert not op(w.detach()).requires_grad
+        assert not counted(w).requires_grad and not asked(w).requires_grad
+        with registry.register_autograd("dbl", {"input": lambda grad: 2 * grad}):
+            w.grad = None
+            (w + torch.dbl(w)).sum().backward()
+            assert w.grad.unique().tolist() == [3.0]
+        with pytest.raises(RuntimeError, match="through dbl"):
+            w.dbl().sum().backward()
+
+
+def test_of_several_results_all_floats_owe_a_gradient(webgpu):
+    @registry.shader("""// Halves and counts.
+// launch: numel
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < launch.numel) {
+        set_half(id.x, 0.5 * input_nth(id.x));
+        set_count(id.x, i32(id.x));
+        set_twice(id.x, 2.0 * input_nth(id.x));
+    }
+}""", shape=lambda input: (input,) * 3, outputs=("half", "count", "twice"),
+        dtype=lambda input: (input, torch.int32, input), dispatch=(1, 1, 1))  # fmt: skip
+    def three(input):
+        return input / 2, np.arange(input.size, dtype=np.int32).reshape(input.shape), input * 2
+
+    with three:
+        outs = three(on(webgpu).requires_grad_())
+        assert [out.requires_grad for out in outs] == [True, False, True]
+        with pytest.raises(RuntimeError, match="through three"):
+            outs[2].sum().backward()
+
+
+def test_a_declaration_that_runs_again_says_override():
+    def declared(factor, **more):
+        @registry.shader("fn value_at(i: u32) -> result_type { return input_nth(i); }", **more)
+        def scaled(input):
+            return factor * input
+
+        return scaled
+
+    first = declared(2)
+    with pytest.raises(
+        errors.FunctionAlreadyRegisteredError, match=r"unregister\(\).*override=True"
+    ):
+        declared(3)
+    second = declared(3, override=True)
+    assert not first.active and torch.scaled(torch.ones(1)).item() == 3
+    first.unregister()
+    with registry.register_unary_op("scaled", lambda input: 4 * input, "4 * input", override=True):
+        assert not second.active and torch.ones(1).scaled().item() == 4
+    assert not hasattr(torch, "scaled")
+    with pytest.raises(errors.FunctionAlreadyRegisteredError, match="choose another name$"):
+        registry.register_unary_op("exp", lambda input: input, "input", override=True)
+
+
 SWISH = "fn value_at(i: u32) -> result_type { let x = input_nth(i); return x / (1.0 + exp(-x)); }"
 
 

@@ -54,6 +54,7 @@ class Op:
     reference: Callable
     samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
     vjp: dict[str, Callable] = field(default_factory=dict)
+    owes_vjp: bool = False  # whether backward is an error while there are no formulas
     gate: Callable | None = None  # door -> a door that refuses more, or knows a shorter way
     front: Callable | None = None  # door -> what users call, where that takes more than the kernel
     torch: str = ""  # dotted name to compare with; default: the same name
@@ -63,8 +64,7 @@ class Op:
     aliases: tuple[str, ...] = ()
     operator: str = ""  # the Python operator it is: "add" for +
     tolerance: float = 2e-5  # of the GPU against the float64 reference, in the op's own tests
-    # Whether it takes complex numbers; of an Elementwise also its WGSL for them, if another
-    complex: str | bool = False
+    complex: str | bool = False  # whether it takes them; of an Elementwise also their WGSL
     holomorphic: bool = True  # whether its gradient formulas are those of real numbers
 
     def __post_init__(self) -> None:
@@ -139,8 +139,8 @@ class Elementwise(Op):
     # "same" | "float" (integers become the default dtype) | "bool" | "real" or "complex" (the dtype
     # of the parts of complex numbers, or of what has such parts)
     result: str = "same"
-    refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
-    # ("any bool": of a bool among others)
+    # category (or "any bool": of a bool among others) -> PyTorch's complaint
+    refuses: dict[str, str] = field(default_factory=dict)
     inplace: bool = True
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index

@@ -43,19 +43,22 @@ class Recipe:
     """Places are those of the inputs, the members of a list of tensors counted one by one."""
 
     __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "keeps", "more", "names",
-                 "node", "only", "op", "opens", "places", "results", "saves", "shapes", "tensors",
-                 "turns", "width")  # fmt: skip
+                 "node", "only", "op", "opens", "owed", "places", "results", "saves", "shapes",
+                 "tensors", "turns", "width")  # fmt: skip
 
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
-        self.op, self.node = op, NODES[op]
+        self.op, self.node, vjp = op, NODES[op], op.vjp
+        self.owed = op.owes_vjp and not vjp
+        if self.owed:
+            vjp = dict.fromkeys(op.inputs, owed(op))
         spans = spans_of(op, sizes)
         self.width = sum(len(span) for span in spans.values())
-        wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in op.vjp}
+        wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in vjp}
         wanting = {n: places for n, places in wanting.items() if places}
         self.places = [i for places in wanting.values() for i in places]
         self.only = self.places[0] if len(self.places) == 1 and sizes is None else None
-        asked = {n: asks(op.vjp[n]) for n in wanting}
-        self.asked = {ask for formula in op.vjp.values() for ask in asks(formula)}
+        asked = {n: asks(vjp[n]) for n in wanting}
+        self.asked = {ask for formula in vjp.values() for ask in asks(formula)}
         self._plan_facts({ask for every in asked.values() for ask in every})
         self._plan_pasts(spans, sizes)
         place = {name: i for i, name in enumerate(["grad", *self.names])}
@@ -66,7 +69,7 @@ class Recipe:
             members = list(zip(parents, [i - spans[n].start for i in places], strict=True))
             into = None if sizes and sizes[op.inputs.index(n)] is not None else parents[0]
             picks = [place[ask] for ask in asked[n]]
-            self.formulas.append(Formula(op.vjp[n], picker(picks), into, members, picks))
+            self.formulas.append(Formula(vjp[n], picker(picks), into, members, picks))
         self._needed: dict[tuple[bool, ...], set[int]] = {}
 
     def _plan_facts(self, needed: set[str]) -> None:
@@ -124,6 +127,19 @@ class Recipe:
                 for fact in formula.facts
             }
         return self._needed[key]
+
+
+def owed(op: Op) -> Callable[[], Any]:
+    """Stands for the formulas of an op that should have some."""
+
+    def formula() -> Any:
+        raise RuntimeError(
+            f"Trying to backward through {op.name} but no autograd formula was registered. Please"
+            f" use register_autograd to add one: registry.register_autograd({op.name!r}, ...), or"
+            " backward= where the op is declared"
+        )
+
+    return formula
 
 
 def spans_of(op: Op, sizes: tuple[int | None, ...] | None) -> dict[str, range]:
@@ -257,7 +273,7 @@ def wants(t: Any) -> bool:
 
 def attach(node: Recorded | None, out: Any) -> None:
     """The result gets the node as its past; the node saves the result if a formula asked."""
-    if node is None:
+    if node is None or (node.recipe.owed and node.dtype.category < 2):
         return
     recipe = node.recipe
     if recipe.results:
@@ -281,6 +297,8 @@ def attach_many(node: Any, outs: Sequence[Any], differentiable: Sequence[bool]) 
     if node is None:
         return
     node.facts = [(out.layout.shape, out.storage.value.dtype) for out in outs]
+    if node.recipe.owed:
+        differentiable = [dtype.category > 1 for _, dtype in node.facts]
     node.differentiable = tuple(differentiable)
     op = node.recipe.op
     for name in node.recipe.results:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import wgtorch
 from wgtorch.autograd.transforms.batch_rules import RULES, told
@@ -17,6 +15,7 @@ from wgtorch.errors import (
 )
 from wgtorch.methods import Methods, admit
 from wgtorch.op import REGISTRY, Op
+from wgtorch.registry.handles import FunctionHandle
 
 
 def named(name: str) -> Op:
@@ -30,29 +29,45 @@ def named(name: str) -> Op:
     return op
 
 
-def check_name(name: str, what: str) -> None:
+OPENED: dict[str, FunctionHandle] = {}  # the ops of users, by name
+
+
+def check_name(name: str, what: str, override: bool) -> None:
+    """Whether an op may have this name; with `override` that of another op of a user."""
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise InvalidConfigError(
             f"{what}: {name!r} is no name for a function; give a Python identifier that does not"
             " start with an underscore"
         )
-    if name in REGISTRY or hasattr(wgtorch, name):
+    if (name in REGISTRY or hasattr(wgtorch, name)) and not (override and name in OPENED):
+        remedy = ", unregister() that one, or say override=True" if name in OPENED else ""
         raise FunctionAlreadyRegisteredError(
-            f"{what}: wgtorch.{name} exists already; choose another name"
+            f"{what}: wgtorch.{name} exists already; choose another name{remedy}"
         )
 
 
-def open_op(op: Op) -> Callable[..., Any]:
-    """Makes a declared op callable everywhere; returns the function."""
-    admit(op, wgtorch.Tensor)
+def make_room(name: str) -> None:
+    """Takes away the op of a user that has the name."""
+    if name in OPENED:
+        OPENED[name].unregister()
+
+
+def opened(op: Op) -> FunctionHandle:
+    """Makes a declared op callable everywhere, until its handle takes it away."""
+    try:
+        admit(op, wgtorch.Tensor)
+    except Exception:
+        close_op(op)
+        raise
     call = PUBLIC[op.name]
     setattr(sys.modules["wgtorch"], op.name, call)
-    return call
+    handle = OPENED[op.name] = FunctionHandle(op.name, lambda: close_op(op), call)
+    return handle
 
 
 def close_op(op: Op) -> None:
     """Forgets an op as if it had never been declared."""
-    for table in (REGISTRY, DOORS, FACES, PUBLIC):
+    for table in (REGISTRY, DOORS, FACES, PUBLIC, OPENED):
         table.pop(op.name, None)
     PUBLIC.pop(op.name + "_", None)
     RULES.pop(op.name, None)

@@ -22,7 +22,7 @@ from wgtorch.layout import Layout, broadcast
 from wgtorch.op import REGISTRY, Facts, Map, Op, Pass, Structured, declare
 from wgtorch.registry.configs import DispatchConfig, WebGPUKernelConfig
 from wgtorch.registry.handles import FunctionHandle
-from wgtorch.registry.opening import check_name, close_op, open_op
+from wgtorch.registry.opening import check_name, make_room, opened
 
 next_number = count().__next__
 
@@ -149,26 +149,30 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
            shape: Callable[..., Any] | None = None, dtype: Callable[..., DType] | None = None,
            dispatch: DispatchConfig | Callable | tuple[int, int, int] | None = None,
            numbers: Callable[[Facts], tuple[float, ...]] | None = None,
-           outputs: tuple[str, ...] = ()) -> Callable[[Callable], FunctionHandle]:  # fmt: skip
+           outputs: tuple[str, ...] = (),
+           override: bool = False) -> Callable[[Callable], FunctionHandle]:  # fmt: skip
     """Declares an op whose GPU kernel is a shader; the decorated numpy function is the rest of it.
 
     Its name, parameters and documentation are the op's; on the cpu it computes. A parameter
     without an annotation is a tensor, any other an attribute. The shader is written as
     `WebGPUKernelConfig` says. `backward` maps inputs to gradient formulas, functions of what they
-    name: `grad`, `result`, inputs, attributes. `shape(*shapes, **attrs)` of the result is by
-    default what the inputs broadcast to, its dtype what they promote to. vmap runs an op whose
-    `value_at(i)` depends on the elements i only on the whole batch, others sample by sample.
+    name: `grad`, `result`, inputs, attributes; without any, backward raises RuntimeError.
+    `shape(*shapes, **attrs)` of the result is by default what the inputs broadcast to, its dtype
+    what they promote to. vmap runs an op whose `value_at(i)` depends on the elements i only on the
+    whole batch, others sample by sample.
 
-    The handle that is returned is the function; `unregister()` takes the op away.
+    The handle that is returned is the function; `unregister()` takes the op away. A name that is
+    taken is FunctionAlreadyRegisteredError, unless a user's op has it and `override` is true: that
+    op is then unregistered.
     """
     groups = dispatch if isinstance(dispatch, DispatchConfig) or dispatch is None else (
         DispatchConfig(groups=dispatch)
     )  # fmt: skip
     config = WebGPUKernelConfig(source=source, dispatch=groups, numbers=numbers)
 
-    def opened(reference: Callable) -> FunctionHandle:
+    def declared(reference: Callable) -> FunctionHandle:
         name = reference.__name__
-        check_name(name, "shader")
+        check_name(name, "shader()", override)
         inputs = tensors_of(reference)
         if not inputs:
             raise InvalidConfigError(f"{name}: no parameter is a tensor (one without annotation)")
@@ -176,17 +180,14 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
         if dtype is not None:
             facts["dtype"] = dtype
         shaped = shape or common_shape
-        op = declare(kind, shape=shaped, vjp=backward or {}, outputs=outputs, torch="-",
-                     **facts)(held_to(shaped, reference, inputs, outputs))  # fmt: skip
+        make_room(name)
+        op = declare(kind, shape=shaped, vjp=backward or {}, owes_vjp=True, outputs=outputs,
+                     torch="-", **facts)(held_to(shaped, reference, inputs, outputs))  # fmt: skip
         if shape is None and numbers is None and is_pointwise(source):
             RULES[name] = aligned  # vmap runs it on the whole batch
-        try:
-            return FunctionHandle(name, lambda: close_op(op), open_op(op))
-        except Exception:
-            close_op(op)
-            raise
+        return opened(op)
 
-    return opened
+    return declared
 
 
 def is_pointwise(source: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from wgtorch.errors import InvalidConfigError
 from wgtorch.op import Elementwise, declare
 from wgtorch.registry.handles import FunctionHandle
-from wgtorch.registry.opening import check_name, close_op, open_op
+from wgtorch.registry.opening import check_name, make_room, opened
 from wgtorch.registry.shaders import tensors_of
 from wgtorch.tensor import Tensor
 
@@ -24,7 +24,8 @@ class UnaryOpConfig:
 
     `cpu` is a numpy function; its parameters without annotation are the tensors, others are
     numbers. `wgsl` is an expression over the same names (a dict: one for each of "float", "int"
-    ...). `backward` maps inputs to gradient formulas. `result` is "same", "float" or "bool".
+    ...). `backward` maps inputs to gradient formulas; without any, backward raises
+    RuntimeError. `result` is "same", "float" or "bool".
     """
 
     name: str
@@ -33,6 +34,7 @@ class UnaryOpConfig:
     backward: dict[str, Callable[..., Any]] = field(default_factory=dict)
     result: str = "same"
     doc: str = ""
+    override: bool = False  # whether it may take the place of another op of a user
 
 
 class BinaryOpConfig(UnaryOpConfig):
@@ -40,7 +42,7 @@ class BinaryOpConfig(UnaryOpConfig):
 
 
 def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
-    check_name(config.name, what)
+    check_name(config.name, what, config.override)
     if not callable(config.cpu):
         raise InvalidConfigError(f"{what}: cpu of {config.name} is not a function")
     inputs = tensors_of(config.cpu)
@@ -56,18 +58,16 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     reference.__signature__ = inspect.signature(config.cpu)  # type: ignore[attr-defined]
     reference.__name__ = config.name
     reference.__doc__ = config.doc or config.cpu.__doc__ or f"{config.name}, registered"
+    make_room(config.name)
     op = declare(
         Elementwise,
         wgsl=config.wgsl,
         vjp=dict(config.backward),
+        owes_vjp=config.result != "bool",
         result=config.result,
         torch="-",
     )(reference)
-    try:
-        return FunctionHandle(config.name, lambda: close_op(op), open_op(op))
-    except Exception:
-        close_op(op)
-        raise
+    return opened(op)
 
 
 def register_unary_op(config: UnaryOpConfig | str, cpu: Callable[..., Any] | None = None,
