@@ -331,3 +331,13 @@ def test_block_is_complete(op):
         assert set(attrs) <= set(op.parameters), f"{op.name}: {attrs}"
         starred = any(p.kind is p.VAR_POSITIONAL for p in op.parameters.values())
         assert starred or len(args) <= len(op.parameters)
+
+
+def test_infinities_less_themselves_are_nan_and_nan_is_true(device):
+    """Compilers make x - x zero, and drivers disagree on whether NaN differs from 0."""
+    x = wgtorch.tensor([np.inf, -np.inf, np.nan, 2.0, 0.0], device=device)
+    want = [np.nan, np.nan, np.nan, 0.0, 0.0]
+    for zero in (x - x, x + (-x), x - x.clone(), x * 2 - x * 2, x - 1 - (x - 1)):
+        np.testing.assert_array_equal(zero.cpu().numpy(), want)
+    assert x.nonzero().flatten().tolist() == [0, 1, 2, 3]
+    assert wgtorch.argwhere(x.half()).flatten().tolist() == [0, 1, 2, 3]

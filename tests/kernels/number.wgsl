@@ -1,9 +1,10 @@
 // x * 2 - 1: mul+sub
 struct Launch { count: u32, n1: f32, n2: f32 }
 var<immediate> launch: Launch;
+fn neg_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u); }
 @group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
 fn mul_float32(input: f32, other: f32) -> f32 { return input * other; }
-fn sub_float32(input: f32, other: f32) -> f32 { return input - other; }
+fn sub_float32(input: f32, other: f32) -> f32 { return input + neg_f32(other); }
 fn lane(x0: f32) -> f32 {
     let v0 = mul_float32(x0, launch.n1);
     let v1 = sub_float32(v0, launch.n2);

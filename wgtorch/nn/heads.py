@@ -98,7 +98,10 @@ def multi_head_attention_forward(
     v = v if static_v is None else static_v.reshape(batch, num_heads, -1, embed // num_heads)
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
-    key_padding_mask, attn_mask = widened(key_padding_mask, extra), widened(attn_mask, extra)
+    if is_causal and key_padding_mask is None and not need_weights:  # PyTorch goes by the hint
+        attn_mask = wgtorch.ones(length, k.shape[2], dtype=wgtorch.bool, device=q.device).triu(1)
+    else:
+        key_padding_mask, attn_mask = widened(key_padding_mask, extra), widened(attn_mask, extra)
     mask = joined(attn_mask, key_padding_mask, batch, num_heads, k.shape[2], q.dtype)
     shares = attended(q, k, mask, dropout_p if training else 0.0)
     output = (shares @ v).permute(2, 0, 1, 3).reshape(length, batch, embed)

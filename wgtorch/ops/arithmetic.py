@@ -65,7 +65,7 @@ def add(input, other):
 
 
 @elementwise(
-    "input - other",
+    {"f32": "input + neg(other)", "": "input - other"},  # compilers make x - x 0, inf's too
     vjp={"input": lambda grad: grad, "other": lambda grad: -grad},
     samples=binary(),
     refuses=NO_BOOL,
@@ -91,7 +91,7 @@ def rsub(input, other, *, alpha=1):
 
 
 @elementwise(
-    "-input",
+    {"f32": "neg(input)", "": "-input"},
     vjp={"input": lambda grad: -grad},
     samples=unary(),
     refuses=NOT_NEGATIVE,

@@ -109,7 +109,9 @@ def cubic_weights(share: np.ndarray) -> list[np.ndarray]:
 
 def smoothing(size: int, out: int, way: Way) -> np.ndarray:
     """The (size, out) matrix of a filter that is as wide as what it shrinks."""
-    step = (size - 1) / (out - 1) if way.corners and out > 1 else way.step(size, out)
+    step = way.step(size, out)
+    if way.corners:
+        step = (size - 1) / (out - 1) if out > 1 else 0.0
     width = max(step, 1.0)
     reach = width * SMOOTH[way.mode]
     matrix = np.zeros((size, out))

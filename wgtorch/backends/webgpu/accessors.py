@@ -110,7 +110,9 @@ def declare_reader(writer: Writer, name: str, dtype: DType, marker: str, placed:
     if marker == "Index":  # indices are read as i32; those beyond are out of any range
         kind, value = "i32", as_index(dtype, value, dialect)
     elif marker == "Condition" and dtype.name != "bool":
-        kind, value = "bool", f"any({value} != {kind}(0))"
+        is_float = dtype.category > 1  # NaN is true, which drivers disagree on for `!=`
+        said = f"to_bool_{kind}({value})" if is_float else f"any({value} != {kind}(0))"
+        kind, value = "bool", said
     writer.declare(f"fn {name}_at(place: u32) -> {kind} {{ return {value}; }}")
     writer.declare(f"alias {name}_type = {kind};")
     if placed:

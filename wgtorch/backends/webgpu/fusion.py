@@ -15,6 +15,8 @@ from itertools import count
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from wgtorch.config import DEBUG, trace
 from wgtorch.dtype import DType
 from wgtorch.layout import OFFSET, SINGLE, Layout
@@ -92,7 +94,7 @@ class Promise:
         """What every element is, where that is one number; then it may be read in any layout."""
         if not self.typed.op.repeats or not self.is_constant:
             return None
-        return self.dtype.np.type(self.args[0]).item()
+        return np.asarray(self.args[0]).astype(self.dtype.np).item()  # integers wrap
 
     def keep(self, load: Load) -> None:
         """It is stored now; its operands may go."""
