@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wgtorch.errors import DeviceError
+from wgtorch.integers import OTHERS, int_places, integer, integers
 from wgtorch.op import Op
 from wgtorch.storage import View
 
@@ -28,10 +29,13 @@ def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
     inputs = tuple(names.index(n) for n in op.inputs)
     attrs = tuple((n, names.index(n)) for n in op.attrs)
     sizes = _place_of_sizes(op, names)
+    ints = int_places(op)
 
     def bind(args, given):
-        if sizes is not None and len(args) > sizes and isinstance(args[sizes], int | np.integer):
-            args = (*args[:sizes], tuple(args[sizes:]))
+        if sizes is not None and len(args) > sizes and not isinstance(args[sizes], list | tuple):
+            args = one_by_one(op, args, sizes)
+        if ints:
+            args, given = with_ints(op, ints, args, given)
         if given or not least <= len(args) <= positional:
             args = by_name(args, given)
         args += defaults[len(args) :]
@@ -58,6 +62,28 @@ def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
         return TypeError(f"{op.name}() {text}\n  signature: {signature(op)}")
 
     return bind
+
+
+def one_by_one(op: Op, args: tuple, place: int) -> tuple:
+    """With the sizes from this place on as a tuple, if that is how they were given."""
+    if isinstance(args[place], int | np.integer):
+        return (*args[:place], tuple(args[place:]))
+    names = tuple(op.parameters)
+    if len(args) > len(names) and isinstance(args[place], OTHERS):
+        integers(op.name, names[place], args[place:], place)
+    return args
+
+
+def with_ints(op: Op, ints: tuple, args: tuple, given: dict) -> tuple[tuple, dict[str, Any]]:
+    """What was given, of which these must be ints."""
+    full, named = list(args), dict(given)
+    for name, i, position, none_will_do in ints:
+        if i < len(full):
+            if full[i] is not None or not none_will_do:
+                full[i] = integer(op.name, name, full[i], position)
+        elif name in named and (named[name] is not None or not none_will_do):
+            named[name] = integer(op.name, name, named[name])
+    return tuple(full), named
 
 
 def _place_of_sizes(op: Op, names: tuple[str, ...]) -> int | None:

@@ -26,10 +26,12 @@ from wgtorch.dispatch.binder import (
     number,
     plain,
     unfit,
+    with_ints,
 )
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
+from wgtorch.integers import int_places
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
 from wgtorch.settled import Met
@@ -337,7 +339,25 @@ def draw(op: Draw, tensor: type[Tensor]):
 
 
 def composed(op: Composite, tensor: type[Tensor]):
-    return op.function
+    """The function, which gets ints where its annotations say so."""
+    function, ints = op.function, int_places(op)
+    if not ints:
+        return function
+    names = frozenset([name for name, *_ in ints])
+    places = slice(ints[0][1], ints[-1][1] + 1)  # others between them only take the long way
+
+    def call(*args, **given):
+        for value in args[places]:
+            if type(value) is not int:
+                args, given = with_ints(op, ints, args, given)
+                break
+        for name in given:
+            if name in names and type(given[name]) is not int:
+                args, given = with_ints(op, ints, args, given)
+                break
+        return function(*args, **given)
+
+    return call
 
 
 KINDS: dict[type[Op], Callable] = {

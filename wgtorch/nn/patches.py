@@ -7,11 +7,12 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.integers import integer
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C r^2, H, W) as (..., C, H r, W r)."""
-    r = upscale_factor
+    r = integer("pixel_shuffle", "upscale_factor", upscale_factor, 2)
     *batch, channels, height, width = planes("pixel_shuffle", input)
     if r < 1 or channels % (r * r):
         raise RuntimeError(
@@ -26,7 +27,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H r, W r) as (..., C r^2, H, W)."""
-    r = downscale_factor
+    r = integer("pixel_unshuffle", "downscale_factor", downscale_factor, 2)
     *batch, channels, height, width = planes("pixel_unshuffle", input)
     for name, size in (("height", height), ("width", width)):
         if r < 1 or size % r:

@@ -7,6 +7,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.integers import integers
 from wgtorch.nn.volumes import adaptive_avg_pool3d
 from wgtorch.ops.resampling import SMOOTH, Way, nearest
 
@@ -21,7 +22,8 @@ def asked_size(input: Tensor, size: Any, scale: Any) -> tuple[list[int], list[fl
     if size is not None and scale is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
-        sizes = [size] * dims if isinstance(size, int) else [int(n) for n in size]
+        found = integers("interpolate", "size", size, 2)
+        sizes = [found] * dims if isinstance(found, int) else list(found)
         if len(sizes) != dims:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input"

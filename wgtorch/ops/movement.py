@@ -8,6 +8,7 @@ import numpy as np
 
 from wgtorch.dtype import int32, int64
 from wgtorch.errors import DimOutOfRangeError
+from wgtorch.integers import integers
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.arguments import or_named
@@ -84,8 +85,10 @@ def flipud(input):
 )
 def roll(input, shifts, dims=None):
     "Shifted along `dims`, what leaves at one end entering at the other; flat without `dims`."
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    shifts = integers("roll", "shifts", shifts, 1)
+    dims = () if dims is None else integers("roll", "dims", dims, 2)
+    shifts = (shifts,) if isinstance(shifts, int) else shifts
+    dims = (dims,) if isinstance(dims, int) else dims
     if not dims and len(shifts) == 1:
         return input.reshape((-1,)).roll(shifts, (0,)).reshape(input.layout.shape)
     if not shifts:

@@ -80,6 +80,8 @@ def _native_dropout(input, kept: Condition, scale: float):
 
 
 def check_probability(p: float) -> None:
+    if isinstance(p, str):
+        raise TypeError("dropout(): argument 'p' must be float, not str")
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import DType, int64
+from wgtorch.integers import integers
 from wgtorch.op import Map, composite, declare
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.samples import apart, normal
@@ -16,30 +17,29 @@ from wgtorch.ops.whole_means import whole_means
 
 def pair(value: Any, op: str, name: str, count: int = 2) -> tuple[int, ...]:
     """One int for all, or one for each."""
-    if isinstance(value, int | np.integer):
-        return (int(value),) * count
-    if isinstance(value, str):
-        raise TypeError(f"{value!r} stands where an int or a tuple of ints is wanted")
-    values = tuple([int(v) for v in value])
-    if len(values) == 1:
-        return values * count
-    if len(values) != count:
+    if isinstance(value, int):
+        return (value,) * count
+    if len(value) == 1:
+        return value * count
+    if len(value) != count:
         words = "a single int, or a tuple of two ints" if count == 2 else "a single int"
         raise RuntimeError(f"{op}: {name} must either be {words}")
-    return values
+    return value
 
 
 def window(op: str, kernel_size, stride, padding, dilation=1, ceil_mode=False, count=2) -> Window:
     """The checked window; in 1-d its height is 1."""
-    given = (kernel_size, stride, padding, dilation)
-    listed = [tuple(v) if isinstance(v, list) else v for v in given]
-    return checked_window(op, *listed, ceil_mode, count)
+    step = () if stride is None else integers(op, "stride", stride, 3)
+    size, pad = integers(op, "kernel_size", kernel_size, 2), integers(op, "padding", padding, 4)
+    return checked_window(
+        op, size, step, pad, integers(op, "dilation", dilation, 5), ceil_mode, count
+    )
 
 
 @lru_cache(1024)
 def checked_window(op, kernel_size, stride, padding, dilation, ceil_mode, count) -> Window:
     size = pair(kernel_size, op, "kernel_size", count)
-    step = size if stride in (None, ()) else pair(stride, op, "stride", count)
+    step = size if stride == () else pair(stride, op, "stride", count)
     pad, apart_ = pair(padding, op, "padding", count), pair(dilation, op, "dilation", count)
     check(op, size, step, pad, apart_)
     if count == 1:

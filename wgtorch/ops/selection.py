@@ -222,13 +222,20 @@ def with_either_bound(door):
     def call(input, min=None, max=None):
         if min is None and max is None:
             raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-        if max is None:
-            return input.clamp_min(min)
-        if min is None:
-            return input.clamp_max(max)
-        if isinstance(input, View) and input.storage.value.dtype.category > 1:
-            return door(input, min, max)
-        return door(input, bound(input, min), bound(input, max))
+        try:
+            if max is None:
+                return input.clamp_min(min)
+            if min is None:
+                return input.clamp_max(max)
+            if isinstance(input, View) and input.storage.value.dtype.category > 1:
+                return door(input, min, max)
+            return door(input, bound(input, min), bound(input, max))
+        except TypeError:
+            for name, value in (("min", min), ("max", max)):
+                if isinstance(value, str | bytes | list | tuple):
+                    what = f"must be Tensor or Number, not {type(value).__name__}"
+                    raise TypeError(f"clamp(): argument '{name}' {what}") from None
+            raise
 
     return call
 

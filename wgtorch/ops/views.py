@@ -238,8 +238,6 @@ def select_layout(layout: Layout, dim: int, index: int) -> Layout:
         raise IndexOutOfBoundsError("select() cannot be applied to a 0-dim tensor.")
     axis = wrap_dim(dim, rank)
     size = layout.shape[axis]
-    if not isinstance(index, int):
-        raise TypeError(f"select(): argument 'index' must be int, not {type(index).__name__}")
     if not -size <= index < size:
         raise IndexOutOfBoundsError(
             f"select(): index {index} out of range for tensor of size {list(layout.shape)} at"

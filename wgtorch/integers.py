@@ -1,0 +1,76 @@
+"""Ints among arguments: what stands for one, and the complaint about what does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wgtorch.storage import View
+
+if TYPE_CHECKING:
+    from wgtorch.op import Op
+
+# A bool is an int to Python, not to PyTorch. What is none of these speaks for itself.
+OTHERS = (bool, float, complex, str, bytes, list, tuple, dict, set, np.generic, np.ndarray,
+          type(None))  # fmt: skip
+
+
+def integer(op: str, name: str, value: Any, place: int | None = None) -> Any:
+    """The argument as an int: itself, numpy's, or the element of a 0-d tensor of integers.
+
+    `place` is its position, counted from 1; None where it was given by name.
+    """
+    if type(value) is int:
+        return value
+    number = element(value)
+    if isinstance(number, OTHERS):
+        where = "" if place is None else f" (position {place})"
+        raise TypeError(f"{op}(): argument '{name}'{where} must be int, not {type(value).__name__}")
+    return number
+
+
+def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...]:
+    """The argument as an int, or as a tuple of them."""
+    if type(value) is int:
+        return value
+    if type(value) is tuple and all([type(v) is int for v in value]):
+        return value
+    start = f"{op}(): argument '{name}' (position {place}) must be tuple of ints,"
+    if not isinstance(value, list | tuple):
+        number = element(value)
+        if isinstance(number, OTHERS):
+            raise TypeError(f"{start} not {type(value).__name__}")
+        return number
+    numbers = tuple([element(v) for v in value])
+    for i, number in enumerate(numbers):
+        if isinstance(number, OTHERS):
+            what = type(value[i]).__name__
+            raise TypeError(f"{start} but found element of type {what} at pos {i}")
+    return numbers
+
+
+def element(value: Any) -> Any:
+    """The int that numpy or a tensor holds; anything else as it is."""
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, View):
+        if value.layout.shape or value.storage.value.dtype.category != 1:
+            return None
+        return value.item()  # type: ignore[attr-defined]
+    return value
+
+
+def int_places(op: Op) -> tuple[tuple[str, int, int, bool], ...]:
+    """(name, index, position in complaints, whether None will do) of each parameter of a public op
+    that its annotation calls an int."""
+    if op.name.startswith("_"):
+        return ()
+    first = 0 if op.method else 1
+    return tuple(
+        [
+            (name, i, i + first, p.default is None or "None" in p.annotation)
+            for i, (name, p) in enumerate(op.parameters.items())
+            if p.annotation in ("int", "int | None")
+        ]
+    )
