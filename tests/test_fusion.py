@@ -3,6 +3,8 @@
 The second run meets the kernels of the first with other numbers, layouts and lifetimes.
 """
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,23 @@ def test_lifetime_is_structure():
     kept = x + 1
     assert (kept * 3).cpu().numpy()[0] == 6  # here it is
     assert kept.value.promise is None and kept.cpu().numpy()[0] == 2
+
+
+def test_a_value_may_die_once_its_kernel_is_chosen(monkeypatch):
+    """The garbage collector comes when it likes; here, when memory for results is taken."""
+    x = torch.ones(8, device="webgpu")
+    home = x.device.backend
+    take = home.take
+    monkeypatch.setattr(home, "take", lambda nbytes: (gc.collect(), take(nbytes))[1])
+    gc.disable()
+    try:
+        middle = x * 2
+        out, cycle = middle + 1, [middle]
+        cycle.append(cycle)
+        del middle, cycle
+        assert out.tolist() == [3.0] * 8
+    finally:
+        gc.enable()
 
 
 def test_warm_run_compiles_nothing():

@@ -286,8 +286,9 @@ class WebGPU:
     def _keep(self, step: Promise | Deferred, buffer: Buffer) -> Block:
         """The step's value is in the buffer from here on."""
         value, block = step.target(), buffer.block
-        load = value.load = Load(buffer, step.layout, step.dtype)
-        value.buffer, value.promise = buffer, None
+        load = Load(buffer, step.layout, step.dtype)
+        if value is not None:  # since the kernel was chosen, the garbage collector may have come
+            value.load, value.buffer, value.promise = load, buffer, None
         if block.leased >= LARGE:
             load.size = HEAVY
         step.keep(load)
