@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from wgtorch.errors import IndexOutOfBoundsError, ShapeError
+from wgtorch.integers import integer
 from wgtorch.layout import Layout, whole, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.reinterpretation import by_dtype
@@ -293,12 +296,11 @@ def _slice(input, dim: int = 0, start: int | None = None, end: int | None = None
 
 
 @composite(samples=lambda rng: [((normal(rng, 5, 4),), {"dim": 0, "start": 1, "length": 3})])
-def narrow(input, dim: int, start: int, length: int):
+def narrow(input, dim: int, start: Any, length: int):
     "`length` elements from `start`, an int or a tensor of one, on, along `dim`."
-    if isinstance(start, View):
-        if start.ndim or start.dtype.category != 1:
-            raise RuntimeError("start must be an 0-dim integral Tensor.")
-        start = start.item()
+    if isinstance(start, View) and (start.ndim or start.dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    start = integer("narrow", "start", start, 2)
     if not input.ndim:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.shape[wrap_dim(dim, input.ndim)]
