@@ -121,3 +121,16 @@ class _OfDevices:
 for _name in _DEVICES:
     setattr(device, _name, _OfDevices(_name))
 device.is_webgpu_available = staticmethod(is_webgpu_available)  # type: ignore[attr-defined]
+
+
+def _of_storages(name: str) -> object:
+    """What is asked of `storage` and is no part of it."""
+    if name in ("TensorData", "TensorMeta"):
+        return __getattr__(name)
+    raise AttributeError(f"module 'wgtorch.storage' has no attribute {name!r}")
+
+
+_storage = _importlib.import_module("wgtorch.storage")
+for _class in (TypedStorage, UntypedStorage, _buffers.CPUStorage, _buffers.WebGPUStorage):
+    setattr(_storage, _class.__name__, _class)
+vars(_storage)["__getattr__"] = _of_storages

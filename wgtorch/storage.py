@@ -7,7 +7,6 @@ backend may reuse the memory of a Value that only the Storage holds; nobody can 
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -115,19 +114,6 @@ class Gift(threading.local):
 
 
 gift = Gift()
-
-
-UPSTAIRS = {  # what PyTorch has in a module of this name
-    **dict.fromkeys(("TypedStorage", "UntypedStorage"), "wgtorch.storages"),
-    **dict.fromkeys(("CPUStorage", "WebGPUStorage"), "wgtorch.buffers"),
-    **dict.fromkeys(("TensorData", "TensorMeta"), "wgtorch.types"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in UPSTAIRS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(UPSTAIRS[name]), name)
 
 
 class View:

@@ -259,6 +259,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
         """What was repeated by broadcasting from `size`, added up."""
         shape = shape_of(size)
         if self.layout.shape == shape:
+            # PyTorch sums a lone integer too, which makes it int64
             return self if shape or self.dtype.category > 1 else self.sum()
         new = self.ndim - len(shape)
         padded = (1,) * new + shape

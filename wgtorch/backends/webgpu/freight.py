@@ -83,9 +83,7 @@ class Freight:
         self.dock, self.queue, self.gpu, self.least = dock, dock.queue, dock.home.gpu, least
         self.away, self.home = Lane("d2h", *AWAY), Lane("h2d", *HOME)
         self.carried = self.copied = 0  # bytes, beside a carrier and without one
-        launch = dict.fromkeys(library.head("freight.wgsl")["launch"].split(), "u32")
         self.kernel: Any = None
-        self.text = declare_launch(launch) + library.shader("freight.wgsl")
         self.queue.ride = self.ride
 
     def takes(self, source: Buffer, target: Buffer, nbytes: int) -> bool:
