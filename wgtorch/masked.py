@@ -12,6 +12,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.layout import wrap_dim
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
@@ -60,10 +61,11 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The product of what is not masked; 1 of nothing."""
     result = filled(input, mask, 1, dtype)
-    dims = [d % input.ndim for d in dims_of(input, dim)]
-    for d in sorted(dims, reverse=True):
+    if not input.ndim:
+        return result.prod()
+    for d in sorted([wrap_dim(d, input.ndim) for d in dims_of(input, dim)], reverse=True):
         result = result.prod(d, keepdim=keepdim)
-    return result.prod() if not input.ndim else result
+    return result
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
@@ -115,7 +117,9 @@ def softmin(input, dim, *, dtype=None, mask=None) -> Tensor:
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """log of the sum of exp of what is not masked."""
-    return filled(input, mask, -inf, dtype).logsumexp(dims_of(input, dim), keepdim)
+    dtype = dtype or input.dtype
+    values = input.to(dtype if dtype.category > 1 else wgtorch.get_default_dtype())
+    return filled(values, mask, -inf).logsumexp(dims_of(input, dim), keepdim).to(dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
@@ -164,12 +168,13 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     """The variance of what is not masked; divided by the count less the correction (1)."""
     less = correction if correction is not None else 0 if unbiased is False else 1
     dtype = dtype or (input.dtype if input.dtype.category > 1 else wgtorch.get_default_dtype())
-    number = count(input, mask, dim, True, dtype)
+    real = dtype.to_real()
+    number = count(input, mask, dim, True, real)
     centre = sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / number
     away = filled((input.to(dtype) - centre).abs().square(), mask, 0)
     total = away.sum(dims_of(input, dim), keepdim=keepdim)
-    divisor = count(input, mask, dim, keepdim, dtype) - less
-    return total / divisor.clamp(min=0)
+    divisor = count(input, mask, dim, keepdim, real) - less
+    return (total / divisor.clamp(min=0)).to(dtype)
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None,

@@ -39,7 +39,7 @@ def native_group_norm(
     """(`group_norm`, means and 1 / standard deviations, both (N, group)); input (N, C, ...)."""
     if prod(input.shape) != N * C * HxW:
         raise RuntimeError(f"Expected input of {N} * {C} * {HxW} elements, got {list(input.shape)}")
-    mean, rstd = moments(input.reshape(N, group, -1), (-1,), eps)
+    mean, rstd = moments(input.reshape(N, group, C // group * HxW), (-1,), eps)
     return F.group_norm(input, group, weight, bias, eps), mean.squeeze(-1), rstd.squeeze(-1)
 
 
@@ -59,7 +59,7 @@ def native_batch_norm(
     )
     if not training:
         return out, input.new_empty(0), input.new_empty(0)
-    mean, rstd = moments(input, tuple(d for d in range(input.ndim) if d != 1), eps)
+    mean, rstd = moments(input.detach(), tuple(d for d in range(input.ndim) if d != 1), eps)
     return out, mean.flatten(), rstd.flatten()
 
 

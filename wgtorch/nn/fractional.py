@@ -7,6 +7,7 @@ window ends with the dimension.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import wgtorch
@@ -64,7 +65,8 @@ def pooled(
         spread[d], spread[dims + d] = o, k
         along = along.reshape(*first.shape[:2], *spread)
         places = along if places is None else places * n + along
-    windows = places.reshape(*places.shape[: 2 + dims], -1).flatten(2, -2)
+    taps = prod(places.shape[2 + dims :])
+    windows = places.reshape(*places.shape[: 2 + dims], taps).flatten(2, -2)
     flat = batch.flatten(2).unsqueeze(-2).expand(-1, -1, windows.shape[2], -1)
     best = flat.gather(-1, windows).detach().argmax(-1, keepdim=True)
     index = windows.gather(-1, best).squeeze(-1)

@@ -239,11 +239,19 @@ def geqrf(input):
 )
 def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
     "Q @ other, or other @ Q where not `left`, of the reflections of `geqrf`; `transpose`: of Q^H."
+    for name, matrix in (("input", input), ("other", other)):
+        if matrix.ndim < 2:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     rows, count = input.shape[-2], tau.shape[-1]
     size = other.shape[-2 if left else -1]
     if size != rows:
         raise RuntimeError(
             f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]"
+        )
+    if count != min(size, input.shape[-1]):
+        side = -2 if left else -1
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
     unit = input.new_ones((rows,)).diag_embed()._slice(-1, 0, count)
     vectors = input._slice(-1, 0, count).tril(-1) + unit

@@ -7,10 +7,9 @@ from itertools import product
 
 from tests.oracle.opinfo.trial import Tally
 
-OPEN = re.compile(  # ops that arrived last, whose samples are counted but not yet demanded
-    r"masked\.|native_(batch|group)_norm|nn\.functional\.(fractional|linear_cross)|ormqr"
-    r"|split_with_sizes_copy|unbind_copy|grid_sampler_3d"
-)
+# Counted but not demanded: `out=` of the first, `options` of the second and its errors; the third
+# takes a minute.
+OPEN = re.compile(r"native_batch_norm|nn\.functional\.linear_cross|grid_sampler_3d")
 
 # A reason, and under it lines of: ops, devices or *, dtypes, form, the numbers of samples or *.
 EXCEPTIONS = """
