@@ -4,19 +4,16 @@
 // fit in the workgroup's memory and can be sorted. Places are the last digits: no two are equal.
 //
 // launch: rows length lanes first keep flip whole
-// expects: MOST (how many can be sorted: a power of two, at least keep), WIDE (whether a value has
-//          two words); found_at(row, i); leave(row, lane, n, found); lane l sees `first` from l * first
+// expects: network.wgsl, SIZE (how many can be sorted: a power of two, at least keep), WIDE (whether
+//          a value has two words); found_at(row, i); leave(row, lane, n, found); lane l sees `first`
+//          from l * first
 
 const GROUP = 256u;
 const BINS = 2048u;
-const LOWER = select(1u, MOST, WIDE);
 struct Found { key: u32, low: u32, place: u32 }
 
 var<workgroup> bins: array<atomic<u32>, BINS>;
 var<workgroup> sums: array<u32, GROUP>;
-var<workgroup> keys: array<u32, MOST>;
-var<workgroup> lower: array<u32, LOWER>;
-var<workgroup> places: array<u32, MOST>;
 var<workgroup> many: atomic<u32>;
 var<workgroup> bin: u32;
 var<workgroup> passed: u32;  // how many are in the bins before
@@ -106,41 +103,6 @@ fn keep(found: Found, counts: bool) {
     places[at] = found.place;
 }
 
-fn is_before(a: u32, b: u32) -> bool {
-    if keys[a] != keys[b] { return keys[a] < keys[b]; }
-    if WIDE { if lower[a] != lower[b] { return lower[a] < lower[b]; } }
-    return places[a] < places[b];
-}
-
-fn swap(a: u32, b: u32) {
-    let key = keys[a];
-    keys[a] = keys[b];
-    keys[b] = key;
-    let place = places[a];
-    places[a] = places[b];
-    places[b] = place;
-    if WIDE {
-        let low = lower[a];
-        lower[a] = lower[b];
-        lower[b] = low;
-    }
-}
-
-// Batcher's bitonic network.
-fn put_in_order(thread: u32, size: u32) {
-    for (var run = 2u; run <= size; run *= 2u) {
-        for (var gap = run / 2u; gap > 0u; gap /= 2u) {
-            workgroupBarrier();
-            for (var i = thread; i < size / 2u; i += GROUP) {
-                let a = i / gap * 2u * gap + i % gap;
-                let b = a + gap;
-                if is_before(b, a) == ((a & run) == 0u) { swap(a, b); }
-            }
-        }
-    }
-    workgroupBarrier();
-}
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) block: vec3u,
@@ -158,7 +120,7 @@ fn main(
         shift = 21u;
         var sure = 0u;
         var left = end - begin;
-        while sure + left > MOST {
+        while sure + left > SIZE {
             for (var k = local; k < BINS; k += GROUP) { atomicStore(&bins[k], 0u); }
             workgroupBarrier();
             for (var i = begin + local; i < end; i += 4u * GROUP) {

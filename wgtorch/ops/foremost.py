@@ -57,7 +57,7 @@ class ByGroups:
 
     @property
     def front(self) -> tuple[str, ...]:
-        return (f"const MOST = {self.most}u;",)
+        return f"const SIZE = {self.most}u;", "network.wgsl"
 
     def lanes(self, rows: int, length: int, first: bool) -> int:
         """Into how many parts a row is cut: enough for a large GPU, none that leaves half."""

@@ -44,7 +44,7 @@ def in_a_workgroup(length: int, wide: bool, memory: int) -> tuple[str, tuple[str
     """(the shader that sorts rows so, "" where they are too long; what stands in front)."""
     size = 1 << (length - 1).bit_length()
     if length <= NETWORK and size * (12 if wide else 8) <= memory:
-        return "sort_rows.wgsl", (f"const SIZE = {size}u;",)
+        return "sort_rows.wgsl", (f"const SIZE = {size}u;", "network.wgsl")
     items = max(4, size // 256)
     if items > 16 or 4 * (max(9 * 256, items * 264) + 512) + 64 > memory:
         return "", ()
