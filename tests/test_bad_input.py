@@ -304,68 +304,6 @@ def test_bad_input_gets_its_exception_and_the_next_op_works(name, make):
     assert is_well(make)
 
 
-NOT_INTS = {  # call: what PyTorch says
-    "x.topk(5.0)": "topk(): argument 'k' (position 1) must be int, not float",
-    "x.topk('5')": "topk(): argument 'k' (position 1) must be int, not str",
-    "x.topk(True)": "topk(): argument 'k' (position 1) must be int, not bool",
-    "x.topk(None)": "topk(): argument 'k' (position 1) must be int, not NoneType",
-    "x.topk(torch.tensor(2.0))": "topk(): argument 'k' (position 1) must be int, not Tensor",
-    "x.topk(2, 1.5)": "topk(): argument 'dim' (position 2) must be int, not float",
-    "x.topk(2, dim=0.0)": "topk(): argument 'dim' must be int, not float",
-    "x.roll(1.5, 0)": "roll(): argument 'shifts' (position 1) must be tuple of ints, not float",
-    "x.roll(1, True)": "roll(): argument 'dims' (position 2) must be tuple of ints, not bool",
-    "x.roll((1, 1.5), (0, 1))": "roll(): argument 'shifts' (position 1) must be tuple of ints, but"
-    " found element of type float at pos 1",
-    "x.diagonal(1.0)": "diagonal(): argument 'offset' (position 1) must be int, not float",
-    "x.diag(1.0)": "diag(): argument 'diagonal' (position 1) must be int, not float",
-    "x.tril(1.0)": "tril(): argument 'diagonal' (position 1) must be int, not float",
-    "x.select(0, 1.0)": "select(): argument 'index' (position 2) must be int, not float",
-    "x.unfold(0, 2.0, 1)": "unfold(): argument 'size' (position 2) must be int, not float",
-    "x.kthvalue(2.0)": "kthvalue(): argument 'k' (position 1) must be int, not float",
-    "x.chunk(2.0)": "chunk(): argument 'chunks' (position 1) must be int, not float",
-    "x.chunk('a')": "chunk(): argument 'chunks' (position 1) must be int, not str",
-    "x.cumsum(1.0)": "cumsum(): argument 'dim' (position 1) must be int, not float",
-    "torch.stack([x, x], 1.0)": "stack(): argument 'dim' (position 2) must be int, not float",
-    "x.reshape(8.0, 4)": "reshape(): argument 'shape' (position 1) must be tuple of ints, but"
-    " found element of type float at pos 0",
-    "F.max_pool2d(image, 2.0)": "max_pool2d(): argument 'kernel_size' (position 2) must be tuple of"
-    " ints, not float",
-    "F.max_pool2d(image, (2, 2.0))": "max_pool2d(): argument 'kernel_size' (position 2) must be"
-    " tuple of ints, but found element of type float at pos 1",
-    "F.avg_pool2d(image, 2, 2.0)": "avg_pool2d(): argument 'stride' (position 3) must be tuple of"
-    " ints, not float",
-    "F.interpolate(image, 6.0)": "'size' (position 2) must be tuple of ints, not float",
-    "F.pixel_shuffle(image, 2.0)": "pixel_shuffle(): argument 'upscale_factor' (position 2) must be"
-    " int, not float",
-    "F.group_norm(image, 2.0)": "group_norm(): argument 'num_groups' (position 2) must be int, not"
-    " float",
-    "F.dropout(x, p='0.5')": "dropout(): argument 'p' must be float, not str",
-    "x.clamp('a')": "clamp(): argument 'min' must be Tensor or Number, not str",
-    "x.clamp(0, [1])": "clamp(): argument 'max' must be Tensor or Number, not list",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("call", NOT_INTS)
-def test_what_is_no_int_is_refused_by_its_name(call, make):
-    F.max_pool2d(make.floats(1, 4, 4, 4), (2, 2))  # it is remembered, and 2.0 is 2 to a dict
-    names = {"x": make.floats(4, 8), "image": make.floats(1, 4, 4, 4), "torch": torch, "F": F}
-    with pytest.raises(TypeError) as caught:
-        eval(call, names)
-    assert NOT_INTS[call] in str(caught.value)
-    assert is_well(make)
-
-
-@pytest.mark.parametrize("two", [np.int64(2), torch.tensor(2), torch.tensor(2, dtype=torch.uint8)])
-def test_an_int_may_be_numpys_or_a_tensor(two, make):
-    x, image = make.of([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]]), make.floats(1, 4, 4, 4)
-    assert x.topk(two).values.tolist() == [[3, 2], [6, 5]]
-    assert x.topk(k=two).values.tolist() == [[3, 2], [6, 5]]
-    assert x.roll(two, 1).tolist() == [[2, 3, 1], [5, 4, 6]]
-    assert x.diagonal(two).tolist() == [3]
-    assert F.pixel_shuffle(image, two).shape == (1, 1, 8, 8)
-    assert F.max_pool2d(image, two).shape == (1, 4, 2, 2)
-
-
 @pytest.mark.parametrize("fold", ["sum", "max", "argmax", "std"])
 def test_more_elements_than_a_kernel_counts_are_refused_not_folded_wrong(fold):
     if not torch.is_webgpu_available():
@@ -398,27 +336,3 @@ def test_threads_take_turns(make):
 
 def test_pools_of_nothing_are_empty(make):
     assert F.adaptive_avg_pool2d(make.floats(1, 1, 4, 4), 0).shape == (1, 1, 0, 0)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: x.view(7, 1.0, 3),
-        lambda x: x.reshape(7, 3.0),
-        lambda x: x.repeat(2.0, 1),
-        lambda x: x.as_strided((2.0, 5), (1, 1)),
-        lambda x: x.unflatten(1, (3.0, 1)),
-        lambda x: torch.broadcast_to(x, (2.0, 7, 3)),
-        lambda x: torch.randperm(11.0, device=x.device),
-        lambda x: torch.multinomial(x, 2.0),
-    ],
-)
-def test_sizes_are_ints_and_others_spoil_nothing(device, call):
-    """Equal numbers are found as one key: a shape of floats must not be kept for ints."""
-    x = torch.ones(7, 3, device=device)
-    with pytest.raises(TypeError, match="must be (int|tuple of ints)"):
-        call(x)
-    for shape in ((7, 1, 3), (7, 3), (14, 3), (2, 5), (7, 3, 1), (2, 7, 3), (11,)):
-        made = torch.rand(shape, device=device)
-        assert made.shape == shape and {type(n) for n in made.shape} == {int}
-        assert "tensor" in repr(made)
