@@ -52,15 +52,9 @@ NOT_INTS = {  # call: what PyTorch says
 
 @pytest.mark.parametrize("call", NOT_INTS)
 def test_what_is_no_int_is_refused_by_its_name(call, device):
-    F.max_pool2d(
-        torch.ones(1, 4, 4, 4, device=device), (2, 2)
-    )  # it is remembered, and 2.0 is 2 to a dict
-    names = {
-        "x": torch.ones(4, 8, device=device),
-        "image": torch.ones(1, 4, 4, 4, device=device),
-        "torch": torch,
-        "F": F,
-    }
+    x, image = torch.ones(4, 8, device=device), torch.ones(1, 4, 4, 4, device=device)
+    F.max_pool2d(image, (2, 2))  # it is remembered, and 2.0 is 2 to a dict
+    names = {"x": x, "image": image, "torch": torch, "F": F}
     with pytest.raises(TypeError) as caught:
         eval(call, names)
     assert NOT_INTS[call] in str(caught.value)
@@ -69,10 +63,8 @@ def test_what_is_no_int_is_refused_by_its_name(call, device):
 
 @pytest.mark.parametrize("two", [np.int64(2), torch.tensor(2), torch.tensor(2, dtype=torch.uint8)])
 def test_an_int_may_be_numpys_or_a_tensor(two, device):
-    x, image = (
-        torch.tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]], device=device),
-        torch.ones(1, 4, 4, 4, device=device),
-    )
+    x = torch.tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]], device=device)
+    image = torch.ones(1, 4, 4, 4, device=device)
     assert x.topk(two).values.tolist() == [[3, 2], [6, 5]]
     assert x.topk(k=two).values.tolist() == [[3, 2], [6, 5]]
     assert x.roll(two, 1).tolist() == [[2, 3, 1], [5, 4, 6]]
