@@ -109,9 +109,9 @@ def timed(library: Any, device: str, given: list, expression: str) -> tuple[floa
     done = filled if library is wgtorch else lambda results: results
     wait = wgtorch.webgpu.synchronize if library is wgtorch else library.cuda.synchronize
     operands = [library.tensor(values, device=device) for _, values in given]
-    call = eval(
-        f"lambda a, b=None, c=None: {expression}", {"m": library, "F": library.nn.functional}
-    )
+    functional = library.nn.functional
+    names = {"m": library, "F": functional, "attend": functional.scaled_dot_product_attention}
+    call = eval(f"lambda a, b=None, c=None: {expression}", names)
     forward = least(lambda: done(call(*operands)), wait)
     wanting = [
         t.requires_grad_() for t, (kind, _) in zip(operands, given, strict=True) if kind == "f"
