@@ -1,13 +1,16 @@
-// Moves each key to its place by one digit, in order: a workgroup for each part of 1,024 neighbours.
+// Moves each key to its place by one digit, in order: a workgroup for each part of neighbours.
 //
 // launch: count parts span shift
-// expects: DIGITS = 16; key_of(i), old(i), set_key(i, key), set_old(i, place); counts_words (those of
-//          the parts before), totals_words
+// expects: ranking.wgsl, span = 256 * ITEMS; key_of(i), old(i), set_key(i, key), set_old(i, place);
+//          counts_words (those of the parts before), totals_words
 
-const GROUP = 256u;
-// How often each digit came up in the threads before, two counts to a word.
-var<workgroup> before: array<array<u32, 8>, GROUP>;
-var<workgroup> begins: array<u32, DIGITS>;
+var<workgroup> begins: array<u32, DIGITS>;  // less how many keys of this part go before
+
+fn key_in(i: u32) -> u32 {
+    if i < launch.count { return key_of(i); }
+    return 0xffffffffu;  // behind all, for it is there already
+}
+fn old_in(i: u32) -> u32 { return old(min(i, launch.count - 1u)); }
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -15,45 +18,42 @@ fn main(
     @builtin(num_workgroups) blocks: vec3u,
     @builtin(local_invocation_index) local: u32,
 ) {
+    var total = 0u;  // of the digits before
+    if local < DIGITS {
+        for (var digit = 0u; digit < local; digit++) { total += u32(totals_words[digit]); }
+    }
     for (var part = block.x; part < launch.parts; part += blocks.x) {
+        let first = part * launch.span + local * ITEMS;
+        var keys: Own;
+        var ranks: Own;
+        for (var f = 0u; f < FOURS; f++) {
+            let i = first + 4u * f;
+            keys[f] = vec4<u32>(key_in(i), key_in(i + 1u), key_in(i + 2u), key_in(i + 3u));
+        }
+        rank(&keys, &ranks, launch.shift, local);
         if local < DIGITS {
-            var begin = counts_words[local * launch.parts + part];
-            for (var digit = 0u; digit < local; digit++) { begin += totals_words[digit]; }
-            begins[local] = u32(begin);
-        }
-        let first = part * 1024u + local * 4u;
-        var keys: vec4<u32>;
-        var own = array<u32, 8>();
-        for (var k = 0u; k < 4u; k++) {
-            if first + k < launch.count {
-                keys[k] = key_of(first + k);
-                let digit = (keys[k] >> launch.shift) % DIGITS;
-                own[digit / 2u] += 1u << (16u * (digit % 2u));
-            }
-        }
-        before[local] = own;
-        for (var gap = 1u; gap < GROUP; gap *= 2u) {
-            workgroupBarrier();
-            var sum = before[local];
-            if local >= gap {
-                let more = before[local - gap];
-                for (var w = 0u; w < 8u; w++) { sum[w] += more[w]; }
-            }
-            workgroupBarrier();
-            before[local] = sum;
+            begins[local] = total + u32(counts_words[local * launch.parts + part])
+                - begin_of(local, 0u);
         }
         workgroupBarrier();
-        var ranks = array<u32, 8>();
-        if local > 0u { ranks = before[local - 1u]; }
-        for (var k = 0u; k < 4u; k++) {
-            if first + k < launch.count {
-                let digit = (keys[k] >> launch.shift) % DIGITS;
-                let half = 16u * (digit % 2u);
-                let target_place = begins[digit] + ((ranks[digit / 2u] >> half) & 0xffffu);
-                ranks[digit / 2u] += 1u << half;
-                set_key(target_place, keys[k]);
-                set_old(target_place, old(first + k));
-            }
+        put(&keys, &ranks);
+        let many = min(launch.span, launch.count - part * launch.span);
+        var places: Own;
+        for (var k = 0u; k < ITEMS; k++) {
+            let i = k * GROUP + local;
+            let key = got(i);
+            places[k / 4u][k % 4u] = begins[(key >> launch.shift) % DIGITS] + i;
+            if i < many { set_key(places[k / 4u][k % 4u], key); }
+        }
+        workgroupBarrier();
+        for (var f = 0u; f < FOURS; f++) {
+            let i = first + 4u * f;
+            keys[f] = vec4<u32>(old_in(i), old_in(i + 1u), old_in(i + 2u), old_in(i + 3u));
+        }
+        put(&keys, &ranks);
+        for (var k = 0u; k < ITEMS; k++) {
+            let i = k * GROUP + local;
+            if i < many { set_old(places[k / 4u][k % 4u], got(i)); }
         }
         workgroupBarrier();
     }

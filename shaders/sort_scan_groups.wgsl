@@ -4,27 +4,37 @@
 // expects: DIGITS; counts_words, DIGITS x parts; totals_words, DIGITS
 
 const GROUP = 256u;
-var<workgroup> sums: array<i32, GROUP>;
+const OWN = 8u;  // neighbours of a thread
+var<workgroup> sums: array<i32, 2u * GROUP>;
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) block: vec3u, @builtin(local_invocation_index) local: u32) {
     let row = block.x * launch.parts;
     var carry = 0;
-    for (var chunk = 0u; chunk < launch.parts; chunk += GROUP) {
-        let part = chunk + local;
+    for (var chunk = 0u; chunk < launch.parts; chunk += OWN * GROUP) {
+        let first = chunk + OWN * local;
+        var counts: array<i32, OWN>;
         var own = 0;
-        if part < launch.parts { own = counts_words[row + part]; }
+        for (var k = 0u; k < OWN; k++) {
+            if first + k < launch.parts { counts[k] = counts_words[row + first + k]; }
+            own += counts[k];
+        }
         sums[local] = own;
+        var at = 0u;
         for (var gap = 1u; gap < GROUP; gap *= 2u) {
             workgroupBarrier();
-            var sum = sums[local];
-            if local >= gap { sum += sums[local - gap]; }
-            workgroupBarrier();
-            sums[local] = sum;
+            var sum = sums[at + local];
+            if local >= gap { sum += sums[at + local - gap]; }
+            at = GROUP - at;
+            sums[at + local] = sum;
         }
         workgroupBarrier();
-        if part < launch.parts { counts_words[row + part] = carry + sums[local] - own; }
-        carry += sums[GROUP - 1u];
+        var before = carry + sums[at + local] - own;
+        for (var k = 0u; k < OWN; k++) {
+            if first + k < launch.parts { counts_words[row + first + k] = before; }
+            before += counts[k];
+        }
+        carry += sums[at + GROUP - 1u];
         workgroupBarrier();
     }
     if local == 0u { totals_words[block.x] = carry; }

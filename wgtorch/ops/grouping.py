@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from wgtorch.dtype import int32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
-from wgtorch.ops.ordering import PART, Sorter
+from wgtorch.ops.ordering import LEAST, PART, Sorter
 
 GROUP, MAX_GROUPS = 256, 65535
 FEW = 64  # up to here threads look for their like themselves
@@ -53,7 +53,7 @@ class Grouper(Sorter):
     def __init__(self, facts: Facts, count: int):
         self.count, self.by_threads = count, facts.traits.is_software
         self.width = 8 if self.by_threads else 4
-        self.span = max(PART, -(-count // 512)) if self.by_threads else PART
+        self.span = max(LEAST, -(-count // 512)) if self.by_threads else PART
         self.parts = -(-count // self.span)
         self.now, self.then = "a", "b"
 

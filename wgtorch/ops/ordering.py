@@ -16,7 +16,9 @@ from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
 
 MAX_GROUPS = 65535
-PART = 1024  # neighbours that a workgroup moves at once
+ITEMS = 8  # neighbours that a thread moves at once
+PART = 256 * ITEMS  # and a workgroup
+LEAST = 1024  # and a thread, where threads move all
 # Which bits of a key differ, and what is added to it so that they do (mod 2**32)
 BITS = {bool_: (0, 1), uint8: (0, 8), int8: (0, 8), int16: (0, 16), float16: (13, 32),
         bfloat16: (16, 32)}  # fmt: skip
@@ -67,7 +69,7 @@ class Sorter:
         self.by_threads = facts.traits.is_software
         self.width = 8 if self.by_threads else 4  # bits of a digit
         if self.by_threads:
-            self.parts = min(512, max(1, self.count // 1024))
+            self.parts = min(512, max(1, self.count // LEAST))
             self.span = -(-self.count // self.parts)
         else:
             self.parts, self.span = -(-self.count // PART), PART
@@ -134,6 +136,7 @@ class Sorter:
         if self.by_threads:
             parts, scans = (-(-self.parts // 16), 1, 1), (-(-(1 << self.width) // 16), 1, 1)
         digits = f"const DIGITS = {1 << self.width}u;"
+        move = (digits,) if self.by_threads else (f"const ITEMS = {ITEMS}u;", "ranking.wgsl")
         key_of = f"fn key_of(i: u32) -> u32 {{ return bitcast<u32>(keys_{now}_at(i)); }}"
         numbers = (self.count, self.parts, self.span, shift)
         yield Pass(f"sort_count_{kind}.wgsl", parts, numbers, (f"keys_{now}",), ("counts",),
@@ -141,7 +144,7 @@ class Sorter:
         yield Pass(f"sort_scan_{kind}.wgsl", scans, (self.parts,), (), ("counts", "totals"),
                    (digits,))  # fmt: skip
         front = (
-            digits,
+            *move,
             key_of,
             f"fn old(i: u32) -> u32 {{ return u32(old_{now}_at(i)); }}",
             f"fn set_key(i: u32, key: u32) {{ set_keys_{then}(i, bitcast<i32>(key)); }}",
