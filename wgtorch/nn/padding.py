@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from wgtorch import Tensor, cat
+from wgtorch import Tensor
+from wgtorch.ops.margins import MODES, MOST
 
 
 def pad(
@@ -28,62 +28,44 @@ def pad(
         )
     if mode == "constant":
         return input.constant_pad_nd(tuple(pad), 0 if value is None else value)
-    if mode not in MARGINS:
+    if mode not in MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    for place in range(0, len(pad), 2):
-        dim, before, after = input.ndim - 1 - place // 2, pad[place], pad[place + 1]
-        whole = input
-        input = input.narrow(dim, max(-before, 0), cut(input, dim, before, after))
-        before, after = max(before, 0), max(after, 0)
-        if before or after:
-            edges = input if mode == "circular" else whole
-            left, right = MARGINS[mode](edges, dim, before, after)
-            parts = [left] * (before > 0) + [input] + [right] * (after > 0)
-            input = cat(parts, dim)
-    return input
-
-
-def cut(input: Tensor, dim: int, before: int, after: int) -> int:
-    left = input.shape[dim] + min(before, 0) + min(after, 0)
-    if left < 0:
-        raise RuntimeError(
-            f"pad: taking {-min(before, 0)} and {-min(after, 0)} elements from dimension {dim} "
-            f"of {tuple(input.shape)} leaves less than none"
+    if len(pad) > 2 * MOST:
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor: at most "
+            f"{MOST} dimensions may have margins that are not constant"
         )
-    return left
+    pairs = [(input.ndim - 1 - k // 2, pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
+    for dim, before, after in pairs:
+        check_margins(input, dim, before, after, mode)
+    if mode == "circular":  # what is cut off does not come back at the other end
+        for dim, before, after in pairs:
+            start, end = max(-before, 0), input.shape[dim] - max(-after, 0)
+            input = input.narrow(dim, start, end - start)
+        pad = [max(n, 0) for n in pad]
+    return input._margins(tuple(pad), mode) if pad else input  # type: ignore[attr-defined]
 
 
-def reflected_margins(input: Tensor, dim: int, before: int, after: int) -> Any:
+def check_margins(input: Tensor, dim: int, before: int, after: int, mode: str) -> None:
+    """PyTorch's complaints, and one about what leaves less than nothing."""
     size = input.shape[dim]
-    if max(before, after) >= size:
+    if mode == "circular" and max(before, after) > size:
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    if mode == "reflect" and max(before, after) >= size:
         raise RuntimeError(
             "Padding size should be less than the corresponding input dimension, but got: "
             f"padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}"
         )
-    left, right = input.narrow(dim, 1, before), input.narrow(dim, size - 1 - after, after)
-    return left.flip(dim), right.flip(dim)
-
-
-def repeated_margins(input: Tensor, dim: int, before: int, after: int) -> Any:
-    first, last = input.narrow(dim, 0, 1), input.narrow(dim, input.shape[dim] - 1, 1)
-    shape = list(input.shape)
-    return [
-        edge.expand([*shape[:dim], n, *shape[dim + 1 :]])
-        for edge, n in ((first, before), (last, after))
-    ]
-
-
-def circular_margins(input: Tensor, dim: int, before: int, after: int) -> Any:
-    size = input.shape[dim]
-    if max(before, after) > size:
-        raise RuntimeError("Padding value causes wrapping around more than once.")
-    return input.narrow(dim, size - before, before), input.narrow(dim, 0, after)
-
-
-MARGINS = {
-    "reflect": reflected_margins,
-    "replicate": repeated_margins,
-    "circular": circular_margins,
-}
+    if mode == "replicate" and not size and (before > 0 or after > 0):
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
+    left = size + (min(before, 0) + min(after, 0) if mode == "circular" else before + after)
+    if left < 0:
+        raise RuntimeError(
+            f"pad: margins of {before} and {after} leave less than nothing of dimension {dim} of "
+            f"{tuple(input.shape)}"
+        )

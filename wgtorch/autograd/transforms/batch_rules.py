@@ -153,7 +153,7 @@ def inset(batch: Batch) -> Any:
 
 @rule("tril", "triu", "_cholesky", "_cholesky_ex", "_qr", "_lu_factor", "_permutation", "_inv",
       "_inv_ex", "_adjugate", "_det", "_linalg_slogdet", "_svd", "_svdvals", "_eigh",
-      "_quantize", "_quantize_pairs")  # fmt: skip
+      "_quantize", "_quantize_pairs", "_margins", "_margins_backward")  # fmt: skip
 def in_front(batch: Batch) -> Any:
     """Only the last dimensions count: any number may stand in front of them."""
     return batch.run(batch.wholes())
