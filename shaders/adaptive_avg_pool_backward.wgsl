@@ -9,11 +9,11 @@ fn value_at(i: u32) -> T {
     let x = i % launch.width;
     let plane = rows / launch.height * launch.out_height;
     var total = T(0);
-    for (var oy = y * launch.out_height / launch.height; oy < launch.out_height; oy++) {
+    for (var oy = even_begin(y, launch.out_height, launch.height); oy < launch.out_height; oy++) {
         let y0 = even_begin(oy, launch.height, launch.out_height);
         let y1 = even_end(oy, launch.height, launch.out_height);
         if y0 > y { break; }
-        for (var ox = x * launch.out_width / launch.width; ox < launch.out_width; ox++) {
+        for (var ox = even_begin(x, launch.out_width, launch.width); ox < launch.out_width; ox++) {
             let x0 = even_begin(ox, launch.width, launch.out_width);
             let x1 = even_end(ox, launch.width, launch.out_width);
             if x0 > x { break; }

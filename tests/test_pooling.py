@@ -91,3 +91,25 @@ def test_bools_have_no_largest(device, name, refused, rank):
     x = torch.ones((1, 1) + (4,) * rank, dtype=torch.bool, device=device)
     with pytest.raises(NotImplementedError, match=f"\"{refused}\" not implemented for 'Bool'"):
         getattr(torch.nn.functional, name)(x, 2)
+
+
+def test_even_windows_whose_places_times_sizes_take_more_than_32_bits(device):
+    x = torch.arange(90001.0, device=device, requires_grad=True)
+    out = torch.adaptive_avg_pool1d(x[None, None], 70001)
+    # the last windows: from floor(o 90001 / 70001) to ceil((o + 1) 90001 / 70001)
+    assert out[0, 0, -3:].tolist() == [89997.5, 89998.5, 89999.5]
+    out.sum().backward()
+    assert x.grad[-3:].tolist() == [1, 1, 0.5]
+
+
+def test_bytes_are_resized_in_the_fixed_point_of_torch(device):
+    x = torch.tensor([[[[0, 101, 255, 7]]]], dtype=torch.uint8, device=device)
+    resize = torch.nn.functional.interpolate
+    assert resize(x, (1, 6), mode="bilinear").flatten().tolist() == [0, 51, 127, 229, 131, 7]
+    assert resize(x, (1, 3), mode="bicubic").flatten().tolist() == [12, 211, 45]
+
+
+def test_a_long_row_is_smoothed_without_a_matrix():
+    x = torch.ones(1, 1, 1, 30_000)
+    out = torch.nn.functional.interpolate(x, (1, 40_000), mode="bicubic", antialias=True)
+    assert (out - 1).abs().max() < 1e-6

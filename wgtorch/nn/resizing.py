@@ -9,7 +9,7 @@ import wgtorch
 from wgtorch import Tensor
 from wgtorch.integers import integers
 from wgtorch.nn.volumes import adaptive_avg_pool3d
-from wgtorch.ops.resampling import SMOOTH, Way, nearest
+from wgtorch.ops.resampling import SMOOTH, Way, nearest, whole_bands
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 MODES = (
@@ -72,7 +72,8 @@ def interpolate(
     check_dtype(input, mode, antialias)
     if recompute_scale_factor:
         factors = [None] * len(factors)
-    for d, (out, factor) in enumerate(zip(sizes, factors, strict=True), 2):
+    facts = [*enumerate(zip(sizes, factors, strict=True), 2)]
+    for d, (out, factor) in facts if input.is_floating_point() else reversed(facts):
         input = resized(input, d, out, Way(mode, factor, bool(align_corners), antialias))
     return input
 
@@ -122,12 +123,17 @@ def check_dtype(input: Tensor, mode: str, smooth: bool) -> None:
 
 def resized(input: Tensor, dim: int, out: int, way: Way) -> Tensor:
     """One dimension."""
-    if input.is_floating_point():
-        return input._resample(dim, out, way)
-    if way.mode.startswith("nearest"):
+    whole = not input.is_floating_point()
+    if whole and way.mode.startswith("nearest"):
         places = nearest(input.shape[dim], out, way)
         return input.index_select(dim, wgtorch.tensor(places, device=input.device))
-    return input.float()._resample(dim, out, way).round().clamp(0, 255).to(input.dtype)
+    if out == input.shape[dim] and (way.mode in LINEAR or way.smooth or whole):
+        return input  # whatever the factor
+    if not whole:
+        return input._resample(dim, out, way)
+    bits = whole_bands(input.shape[dim], out, way)[1]
+    total = input.int()._resample(dim, out, way) + (1 << bits >> 1)
+    return (total >> bits).clamp(0, 255).to(input.dtype)
 
 
 def upsample(

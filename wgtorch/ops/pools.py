@@ -1,15 +1,13 @@
-"""The pooling functions as PyTorch has them: 1-d and 2-d, adaptive ones, and their complaints."""
+"""The pooling functions as PyTorch has them in one and two dimensions, and their complaints."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from wgtorch.dtype import DType, int64
 from wgtorch.integers import integers
-from wgtorch.op import Map, composite, declare
+from wgtorch.op import composite
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.samples import apart, normal
 from wgtorch.ops.whole_means import whole_means
@@ -235,161 +233,3 @@ def avg_pool1d(input, kernel_size: object, stride: object = None, padding: objec
         return whole_means(input, axes, w.ceil, count_include_pad, 0)
     out = input.unsqueeze(-2)._avg_pool(w.size, w.step, w.pad, w.ceil, bool(count_include_pad), 0)
     return out.squeeze(-2)
-
-
-# Windows chosen by the size of the result
-
-
-def even(length: int, out: int) -> list[slice]:
-    return [slice(o * length // out, -(-(o + 1) * length // out)) for o in range(out)]
-
-
-def even_numbers(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
-    return (*big[-2:], *small[-2:])
-
-
-@declare(
-    Map,
-    shape=lambda grad_output, sizes: (*grad_output[:-2], *sizes),
-    shader="adaptive_avg_pool_backward.wgsl",
-    numbers=lambda facts: even_numbers(facts.out.shape, facts.layouts[0].shape),
-    places=lambda facts: {"grad_output": facts.layouts[0]},
-    vjp={
-        "grad_output": lambda grad, grad_output_shape: grad._adaptive_avg_pool(
-            grad_output_shape[-2:]
-        )
-    },
-    samples=lambda rng: [((normal(rng, 2, 3, 4, 5),), {"sizes": (7, 6)})],
-)
-def _adaptive_avg_pool_backward(grad_output, sizes: Any):
-    "Each gradient shared among the elements of its window."
-    out = np.zeros((*grad_output.shape[:-2], *sizes), grad_output.dtype)
-    for oy, y in enumerate(even(sizes[0], grad_output.shape[-2])):
-        for ox, x in enumerate(even(sizes[1], grad_output.shape[-1])):
-            size = (y.stop - y.start) * (x.stop - x.start)
-            out[..., y, x] += grad_output[..., oy : oy + 1, ox : ox + 1] / size
-    return out
-
-
-@declare(
-    Map,
-    shape=lambda input, output_size: (*input[:-2], *output_size),
-    shader="adaptive_avg_pool.wgsl",
-    numbers=lambda facts: even_numbers(facts.layouts[0].shape, facts.out.shape),
-    places=lambda facts: {"input": facts.layouts[0]},
-    vjp={"input": lambda grad, input_shape: grad._adaptive_avg_pool_backward(input_shape[-2:])},
-    samples=lambda rng: [((normal(rng, 2, 3, 7, 6),), {"output_size": (4, 5)})],
-)
-def _adaptive_avg_pool(input, output_size: Any):
-    "The mean of each of windows that cover the planes evenly."
-    if 0 in output_size:
-        return np.zeros((*input.shape[:-2], *output_size), input.dtype)
-    rows = [input[..., y, :].mean(-2) for y in even(input.shape[-2], output_size[0])]
-    lines = np.stack(rows, -2)
-    return np.stack([lines[..., x].mean(-1) for x in even(lines.shape[-1], output_size[1])], -1)
-
-
-@declare(
-    Map,
-    shape=lambda input, output_size: (*input[:-2], *output_size),
-    dtype=lambda input, **attrs: int64,
-    shader="adaptive_max_pool.wgsl",
-    numbers=lambda facts: even_numbers(facts.layouts[0].shape, facts.out.shape),
-    places=lambda facts: {"input": facts.layouts[0]},
-    samples=lambda rng: [((apart(rng, 2, 3, 7, 6),), {"output_size": (4, 5)})],
-)
-def _adaptive_max_places(input, output_size: Any):
-    "Where in its plane the largest of each even window is."
-    out = np.zeros((*input.shape[:-2], *output_size), np.int64)
-    for oy, y in enumerate(even(input.shape[-2], output_size[0])):
-        for ox, x in enumerate(even(input.shape[-1], output_size[1])):
-            part = input[..., y, x]
-            best = part.reshape(*part.shape[:-2], -1).argmax(-1)
-            width = x.stop - x.start
-            out[..., oy, ox] = (y.start + best // width) * input.shape[-1] + x.start + best % width
-    return out
-
-
-def asked_size(op: str, output_size: Any, have: tuple[int, ...]) -> tuple[int, ...]:
-    """`output_size`, None meaning the input's."""
-    given = (output_size,) * len(have) if isinstance(output_size, int) else tuple(output_size)
-    if len(given) != len(have):
-        if len(have) == 1:
-            raise RuntimeError(
-                f"{op}() argument 'output_size' should contain one int (got {len(given)})"
-            )
-        raise RuntimeError(f"{op}: output_size must be {len(have)}")
-    size = tuple([n if want is None else int(want) for want, n in zip(given, have, strict=True)])
-    if min(size) < 0:
-        raise RuntimeError(
-            f"{op}: elements of output_size must be greater than or equal to 0 but received"
-            f" {{{', '.join(map(str, size))}}}"
-        )
-    return size
-
-
-def evenly(input, size: tuple[int, int]):
-    """The mean of even windows, by the cheapest way to it."""
-    height, width = input.shape[-2:]
-    if size == (1, 1):
-        return input.mean((-2, -1), True)
-    if 0 not in size and not height % size[0] and not width % size[1]:
-        step = (height // size[0], width // size[1])
-        return input._avg_pool(step, step, (0, 0), False, True, 0)
-    return input._adaptive_avg_pool(size)
-
-
-@composite(
-    samples=lambda rng: [
-        ((normal(rng, 2, 3, 8, 6), size), {}) for size in (1, (4, 3), (3, None), 5)
-    ],
-    method=False,
-    torch="nn.functional.adaptive_avg_pool2d",
-)
-def adaptive_avg_pool2d(input, output_size: object):
-    "The mean of windows chosen so that each plane becomes `output_size`; None keeps a size."
-    if input.ndim < 3:
-        raise ValueError("Input dimension should be at least 3")
-    size = asked_size("adaptive_avg_pool2d", output_size, tuple(input.shape[-2:]))
-    check_kind(input, "adaptive_avg_pool2d")
-    check_planes(input, "adaptive_avg_pool2d")
-    return evenly(input, size)
-
-
-@composite(samples=lambda rng: [((normal(rng, 2, 3, 8), 3), {})], method=False)
-def adaptive_avg_pool1d(input, output_size: object):
-    "The mean of windows chosen so that each row becomes `output_size`."
-    check_rows(input, "adaptive_avg_pool1d")
-    size = asked_size("adaptive_avg_pool1d", output_size, (input.shape[-1],))
-    check_kind(input, "adaptive_avg_pool1d")
-    return evenly(input.unsqueeze(-2), (1, *size)).squeeze(-2)
-
-
-def evenly_largest(input, size: tuple[int, int]):
-    """(largest of each even window, where in its plane)."""
-    check_kind(input, "adaptive_max_pool2d")
-    indices = input.detach()._adaptive_max_places(size)
-    flat = (*input.shape[:-2], -1)
-    values = input.reshape(flat).gather(-1, indices.reshape(flat))
-    return values.reshape(indices.shape), indices
-
-
-@composite(samples=lambda rng: [((apart(rng, 2, 3, 8, 6), (3, 4)), {})], method=False,
-           torch="nn.functional.adaptive_max_pool2d_with_indices")  # fmt: skip
-def adaptive_max_pool2d(input, output_size: object):
-    "(the largest of windows chosen so that each plane becomes `output_size`, where it is)."
-    if input.ndim < 3:
-        raise ValueError("Input dimension should be at least 3")
-    check_planes(input, "adaptive_max_pool2d")
-    return evenly_largest(
-        input, asked_size("adaptive_max_pool2d", output_size, tuple(input.shape[-2:]))
-    )
-
-
-@composite(samples=lambda rng: [((apart(rng, 2, 3, 8), 3), {})], method=False)
-def adaptive_max_pool1d(input, output_size: object):
-    "(the largest of windows chosen so that each row becomes `output_size`, where it is)."
-    check_rows(input, "adaptive_max_pool1d")
-    size = asked_size("adaptive_max_pool1d", output_size, (input.shape[-1],))
-    values, indices = evenly_largest(input.unsqueeze(-2), (1, *size))
-    return values.squeeze(-2), indices.squeeze(-2)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wgtorch.dtype import float32, float64
+from wgtorch.dtype import float32, float64, int32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Map, Other, declare
 from wgtorch.ops.indexing import spread_base
@@ -44,6 +44,19 @@ def both_bands(size: int, out: int, way: Way) -> tuple[np.ndarray, np.ndarray]:
     return banded(out, rows, places, weights), banded(size, places, rows, weights)
 
 
+@lru_cache(maxsize=64)
+def whole_bands(size: int, out: int, way: Way) -> tuple[np.ndarray, int]:
+    """(bands, b): in units of 1 / 2^b, the finest in which the largest weight is below 2^15."""
+    bands = both_bands(size, out, way)[0].copy()
+    most = bands[:, 1:].max()
+    bits = 0
+    while bits < 22 and int(0.5 + most * (2 << bits)) < 1 << 15:
+        bits += 1
+    scaled = bands[:, 1:] * (1 << bits)
+    bands[:, 1:] = np.trunc(scaled + np.copysign(0.5, scaled))
+    return bands, bits
+
+
 def banded(count: int, rows: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(count, 1 + taps) of what the elements `rows` take, element by element: the weights of the
     same place are added up. Rows that take nothing have weights of 0."""
@@ -63,9 +76,7 @@ def taken(size: int, out: int, way: Way) -> tuple[np.ndarray, np.ndarray, np.nda
     if way.mode.startswith("nearest"):
         return index, nearest(size, out, way), np.ones(out)
     if way.smooth:
-        matrix = smoothing(size, out, way)
-        places, rows = np.nonzero(matrix)
-        return rows, places, matrix[places, rows]
+        return smoothing(size, out, way)
     at = sources(size, out, way)
     low = np.floor(at).astype(np.int64)
     if way.mode == "bicubic":
@@ -107,21 +118,21 @@ def cubic_weights(share: np.ndarray) -> list[np.ndarray]:
     return [far(share + 1), near(share), near(1 - share), far(2 - share)]
 
 
-def smoothing(size: int, out: int, way: Way) -> np.ndarray:
-    """The (size, out) matrix of a filter that is as wide as what it shrinks."""
+def smoothing(size: int, out: int, way: Way) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `taken` says, of a filter that is as wide as what it shrinks."""
     step = way.step(size, out)
     if way.corners:
         step = (size - 1) / (out - 1) if out > 1 else 0.0
     width = max(step, 1.0)
     reach = width * SMOOTH[way.mode]
-    matrix = np.zeros((size, out))
-    for k in range(out):
-        centre = step * (k + 0.5)
-        start, end = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), size)
-        x = np.abs((np.arange(start, end) - centre + 0.5) / width)
-        weights = FILTERS[way.mode](x)
-        matrix[start:end, k] = weights / weights.sum()
-    return matrix
+    centre = step * (np.arange(out)[:, None] + 0.5)
+    start = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
+    end = np.minimum((centre + reach + 0.5).astype(np.int64), size)
+    places = start + np.arange(max(1, int((end - start).max(initial=0))))
+    weights = FILTERS[way.mode](np.abs((places - centre + 0.5) / width)) * (places < end)
+    weights = weights / weights.sum(1, keepdims=True)
+    rows, taps = np.nonzero(weights)
+    return rows, places[rows, taps], weights[rows, taps]
 
 
 def keys(x: np.ndarray, slope: float = -0.5) -> np.ndarray:
@@ -143,8 +154,11 @@ FILTERS = {
 def with_bands(door):
     def call(input, dim, out, way, back=False):
         size, way = input.shape[dim], Way(*way)
-        bands = both_bands(out, size, way)[1] if back else both_bands(size, out, way)[0]
-        dtype = float64 if input.dtype is float64 else float32
+        if input.dtype is int32:
+            bands, dtype = whole_bands(size, out, way)[0], int32
+        else:
+            bands = both_bands(out, size, way)[1] if back else both_bands(size, out, way)[0]
+            dtype = float64 if input.dtype is float64 else float32
         return door(input, input.new_tensor(bands, dtype=dtype), dim, out, way, back)
 
     return call
@@ -190,7 +204,7 @@ def resampling_samples(rng):
 )
 def _resample(input, bands: Other, dim: int, out: int, way: Way, back: bool = False):
     """`input` with its dimension `dim` resized to `out`; `back`, what a gradient of that size is to
-    the input of such a resizing."""
+    the input of such a resizing. Of int32, in units of `whole_bands`."""
     first, total = bands[:, 0].astype(np.int64), np.zeros((), bands.dtype)
     shape = [-1 if d == dim else 1 for d in range(input.ndim)]
     for t, column in enumerate(bands.T[1:]):
