@@ -31,9 +31,7 @@ fn polynomial_f32(x: f32, n: f32, first: vec2<f32>, times: vec4<f32>, less: vec2
         p = sum;
         if (divides > 0.0) { p = pair_div(sum, vec2<f32>(1.0 + k, 0.0)); }
     }
-    var whole = p.x + p.y;
-    for (; scaled > 0; scaled -= 80) { whole = whole * 1.2089258196146292e24; }
-    return whole;
+    return scale_f32(p.x + p.y, scaled);  // compilers join 2^80 * 2^80, which is infinite
 }
 
 fn pair_affine(y: vec2<f32>, slope: f32, offset: f32) -> vec2<f32> {
