@@ -7,6 +7,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.dispatch.write import into
 from wgtorch.nn import functional as F
 
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
@@ -52,15 +53,22 @@ def native_batch_norm(
     training: bool,
     momentum: float,
     eps: float,
+    *,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(`batch_norm`, the batch's means, 1 / its deviations); both are empty but in training."""
-    out = wgtorch.batch_norm(
+    normalized = wgtorch.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, False
     )
-    if not training:
-        return out, input.new_empty(0), input.new_empty(0)
-    mean, rstd = moments(input.detach(), tuple(d for d in range(input.ndim) if d != 1), eps)
-    return out, mean.flatten(), rstd.flatten()
+    mean, rstd = input.new_empty(0), input.new_empty(0)
+    if training:
+        dims = tuple(d for d in range(input.ndim) if d != 1)
+        mean, rstd = [m.flatten() for m in moments(input.detach(), dims, eps)]
+    found = normalized, mean, rstd
+    if out is None:
+        return found
+    a, b, c = [into(o, f, "native_batch_norm") for o, f in zip(out, found, strict=True)]
+    return a, b, c
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:

@@ -53,6 +53,7 @@ from wgtorch.nn.instance import (
     RMSNorm,
 )
 from wgtorch.nn.linear import Bilinear, Identity, Linear
+from wgtorch.nn.linear_loss import LinearCrossEntropyOptions
 from wgtorch.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -61,6 +62,7 @@ from wgtorch.nn.loss import (
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LinearCrossEntropyLoss,
     MSELoss,
     NLLLoss,
     PairwiseDistance,

@@ -10,7 +10,6 @@ from wgtorch import (
     float16,
     float32,
     int64,
-    linear,
     log_softmax,
     logsigmoid,
     where,
@@ -267,30 +266,6 @@ def cross_entropy(
     else:
         smooth = reduced(smooth, reduction)
     return (1 - label_smoothing) * loss + smooth * (label_smoothing / input.shape[dim])
-
-
-def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: None = None,
-) -> Tensor:
-    """`cross_entropy` of a linear layer's result: input (N, features) or (features), linear_weight
-    (classes, ..., features), linear_bias (classes, ...). The logits are computed as a whole."""
-    if options is not None:
-        raise ValueError("linear_cross_entropy computes all logits at once: options must be None")
-    shape = tuple(linear_weight.shape[:-1])
-    bias = None if linear_bias is None else linear_bias.flatten()
-    logits = linear(input, linear_weight.flatten(0, -2), bias)
-    logits = logits.reshape(*input.shape[:-1], *shape)
-    ignored = -100 if ignore_index is None else ignore_index
-    return cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)
 
 
 def of_probabilities(

@@ -52,7 +52,6 @@ from wgtorch.nn.criterion import (
     huber_loss,
     kl_div,
     l1_loss,
-    linear_cross_entropy,
     mse_loss,
     named_reduction,
     nll_loss,
@@ -74,6 +73,7 @@ from wgtorch.nn.fractional import (
 )
 from wgtorch.nn.gridding import affine_grid, grid_sample
 from wgtorch.nn.heads import multi_head_attention_forward
+from wgtorch.nn.linear_loss import linear_cross_entropy
 from wgtorch.nn.padding import pad
 from wgtorch.nn.patches import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from wgtorch.nn.pooled import (

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from wgtorch import Tensor
 from wgtorch.nn import functional as F
+from wgtorch.nn.linear import Linear
+from wgtorch.nn.linear_loss import LinearCrossEntropyOptions
 from wgtorch.nn.module import Module
 
 
@@ -49,6 +53,63 @@ class CrossEntropyLoss(WeightedLoss):
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
         )
+
+
+class LinearCrossEntropyLoss(WeightedLoss):
+    """Cross entropy of a linear layer's result, which is `self.linear`: input (N, in_features),
+    targets (N, *out_features) or probabilities (N, num_classes, *out_features). With `options` not
+    all logits are there at once, see `nn.functional.linear_cross_entropy`."""
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device=None,
+        dtype=None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, out_features
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.linear = Linear(in_features, num_classes * prod(out_features), bias, device, dtype)
+        self.options = options
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*shape, -1),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        facts = {"in_features": self.linear.in_features, "num_classes": self.num_classes,
+                 "out_features": self.out_features, "bias": self.linear.bias is not None,
+                 "reduction": self.reduction, "ignore_index": self.ignore_index,
+                 "label_smoothing": self.label_smoothing, "options": self.options}  # fmt: skip
+        return ", ".join(f"{name}={value}" for name, value in facts.items())
 
 
 class NLLLoss(WeightedLoss):

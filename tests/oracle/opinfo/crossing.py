@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,11 @@ class Crossing:
             return slice(self(value.start), self(value.stop), self(value.step))
         if isinstance(value, torch.dtype | torch.memory_format | torch.layout):
             return getattr(wgtorch, str(value).rpartition(".")[2])
+        if isinstance(value, torch.nn.LinearCrossEntropyOptions):
+            fields = dataclasses.fields(value)
+            return wgtorch.nn.LinearCrossEntropyOptions(
+                **{f.name: self(getattr(value, f.name)) for f in fields}
+            )
         if isinstance(value, torch.device) or value == "cpu":
             return wgtorch.device(self.device)
         if isinstance(value, torch.nn.Module):  # made again, with its settings
