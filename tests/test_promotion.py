@@ -135,3 +135,22 @@ def test_where_and_clamp_promote_all_their_values(device):
     assert whole.clamp(min=1.5).tolist() == [1.5, 2.0]
     assert whole.masked_fill(condition, 7.9).tolist() == [7, 2]
     assert torch.where(condition, 1, 2).dtype is torch.int64
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16"])
+def test_what_yields_to_a_small_dtype_wraps_before_it_is_computed_with(device, name):
+    x = torch.tensor([1, 44, 100], dtype=getattr(torch, name), device=device)
+    big = torch.tensor(44 - (1 << 16), device=device)  # 44, seen by each of them
+    assert (x == big).tolist() == (big == x).tolist() == [False, True, False]
+    assert (x < big).tolist() == [True, False, False]
+    assert x.maximum(big).tolist() == [44, 44, 100]
+    assert (x // big).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int8", "int16", "int32"])
+def test_integers_that_become_int64_in_a_kernel_are_compared_with_its_constants(device, name):
+    x = torch.tensor([1, 0, 100, -1], device=device).clamp(0, 255).to(getattr(torch, name))
+    x = x if name in ("bool", "uint8") else -x
+    numbers = [int(v) for v in x.tolist()]
+    assert x.long().sign().tolist() == [(n > 0) - (n < 0) for n in numbers]
+    assert (3 + 0 * x.long() << x).tolist() == [3 << n if 0 <= n < 62 else 0 for n in numbers]

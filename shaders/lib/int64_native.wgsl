@@ -82,3 +82,6 @@ fn lcm_i64(x: i64, y: i64) -> i64 { return abs_i64(trunc_div_i64(x, gcd_i64(x, y
 
 // By words: a native conversion saturates where PyTorch's CPU gives the smallest integer.
 fn to_i64_f32(x: f32) -> i64 { return i64_of_words(i64_from_f32(x)); }
+
+// i64(x), of which Mesa 22 compares constants wrongly: i64(-1i) < 0li is false there.
+fn i64_of_i32(x: i32) -> i64 { return i64_of_words(i64_from_i32(x)); }

@@ -30,10 +30,11 @@ from wgtorch.backends.webgpu.packing import (
     write_words,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted, spelled
-from wgtorch.dtype import DType, bool_
+from wgtorch.dtype import DType, bool_, int8, int16, uint8
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.settled import TypedOp
 
+WRAPPED = (uint8, int8, int16)
 HALVES = re.compile(r"\b(pack2_f16|unpack_f16|unpack2_f16|round_f16_f32)\b")
 LAUNCH = "var<immediate> launch: Launch;"
 Pairs = tuple[tuple[int, int], ...]
@@ -241,7 +242,10 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     value, have = name_of(program, arg), arg.dtype
     if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
         value, have = converted(value, have, bool_, dialect), bool_
-    return converted(value, have, dtype, dialect)
+    value = converted(value, have, dtype, dialect)
+    if dtype in WRAPPED and have.itemsize > dtype.itemsize:  # of a 0-d tensor, whose dtype yields
+        value = ROUNDED[dtype].format(value)
+    return value
 
 
 def scalar(writer: Writer, dtype: DType, kind: type = float) -> str:

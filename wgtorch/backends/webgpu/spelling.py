@@ -114,4 +114,6 @@ def converted(value: str, have: DType, want: DType, dialect: Dialect) -> str:
         return f"{known}({value})" if known in library.items() else f"({value} != {a}(0))"
     if a == "f32" and b in ("i32", "i64"):
         return f"to_{b}_f32({value})" if f"to_{b}_f32" in library.items() else f"{b}({value})"
+    if (a, b) == ("i32", "i64"):
+        return f"i64_of_i32({value})"
     return f"{b}({value})"
