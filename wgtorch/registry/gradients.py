@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from wgtorch.errors import (
 from wgtorch.op import Composite, Op, ViewOp, asks
 from wgtorch.registry.handles import AutogradHandle
 from wgtorch.registry.opening import named
+from wgtorch.storage import View
 
 BackwardFn = Callable[..., Any]  # what it names (grad, result, inputs, ...) -> gradients
 UnaryBackwardFn = BinaryBackwardFn = BackwardFn
@@ -92,20 +94,54 @@ def part(op: Op, backward: BackwardFn, place: int, count: int) -> BackwardFn:
 
 
 def fits(op: Op, name: str, formula: BackwardFn) -> BackwardFn:
-    """The formula, whose answer must have the shape of its input (or broadcast to the op's)."""
-    if name not in op.inputs:
-        raise InvalidConfigError(f"{op.name} has no input {name}; it has {', '.join(op.inputs)}")
+    """The formula, which an op of this declaration can be asked for."""
+    others = (*op.attrs, *getattr(op, "outputs", ()))
+    return fitting(op.name, op.inputs, others, name, formula)
+
+
+def fitting(op: str, inputs: tuple[str, ...], others: tuple[str, ...], name: str,
+            formula: BackwardFn) -> BackwardFn:  # fmt: skip
+    """The formula of the input `name`, which must ask for what there is and answer a tensor."""
+    if name not in inputs:
+        raise InvalidConfigError(f"{op} has no input {name}; it has {', '.join(inputs)}")
     if not callable(formula):
-        raise InvalidConfigError(f"{op.name}: the formula of {name} is not a function")
-    known = {"grad", "result", "results", *op.inputs, *op.attrs, *getattr(op, "outputs", ())}
-    known |= {f"{n}_{what}" for n in op.inputs for what in ("shape", "dtype")}
+        raise InvalidConfigError(
+            f"{op}: the formula of {name} must be a function, `lambda grad, ...:`, not"
+            f" {type(formula).__name__}"
+        )
+    known = {"grad", "result", "results", *inputs, *others}
+    known |= {f"{n}_{what}" for n in inputs for what in ("shape", "dtype")}
     unknown = [ask for ask in asks(formula) if ask not in known]
     if unknown:
         raise InvalidConfigError(
-            f"{op.name}: the formula of {name} asks for {', '.join(unknown)}; it may ask for"
+            f"{op}: the formula of {name} asks for {', '.join(unknown)}; it may ask for"
             f" {', '.join(sorted(known))}"
         )
-    return formula
+
+    def answer(*facts: Any) -> Any:
+        grad = formula(*facts)
+        if grad is not None and not isinstance(grad, View):
+            raise AutogradGradientMismatchError(
+                f"{op}: the formula of {name} must return a Tensor or None, not"
+                f" {type(grad).__name__}"
+            )
+        return grad
+
+    answer.asks = asks(formula)  # type: ignore[attr-defined]
+    return answer
+
+
+def fitting_all(op: str, reference: Callable, inputs: tuple[str, ...], backward: Any,
+                outputs: tuple[str, ...] = ()) -> dict[str, BackwardFn]:  # fmt: skip
+    """The formulas of an op that will be declared."""
+    if not isinstance(backward or {}, dict):
+        raise InvalidConfigError(
+            f"{op}: backward= must be a dict from inputs to functions, like"
+            f" {{'{inputs[0]}': lambda grad: grad}}, not {type(backward).__name__}"
+        )
+    others = tuple(n for n in inspect.signature(reference).parameters if n not in inputs)
+    pairs = (backward or {}).items()
+    return {name: fitting(op, inputs, (*others, *outputs), name, f) for name, f in pairs}
 
 
 def limited(op: Op, formula: BackwardFn, former: BackwardFn | None, device: str | None,

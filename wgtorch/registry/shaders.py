@@ -21,7 +21,17 @@ from wgtorch.errors import InvalidConfigError, KernelSignatureMismatchError
 from wgtorch.layout import Layout, broadcast
 from wgtorch.op import REGISTRY, Facts, Map, Op, Pass, Structured, declare
 from wgtorch.registry.configs import DispatchConfig, WebGPUKernelConfig
+from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
+from wgtorch.registry.launching import (
+    check_function,
+    check_outputs,
+    fields_of,
+    fitting_numbers,
+    shaped,
+    typed,
+    workgroups,
+)
 from wgtorch.registry.opening import check_name, make_room, opened
 
 next_number = count().__next__
@@ -29,33 +39,38 @@ next_number = count().__next__
 
 def adopted(name: str, source: str) -> str:
     """Puts a shader's text beside the library's files; the name to find it by."""
-    if not isinstance(source, str) or not source.strip():
-        raise InvalidConfigError(f"{name}: the shader's text is missing")
     file = f"{name}#{next_number()}.wgsl"
     library.OWN[file] = source
     return file
+
+
+def check_source(name: str, source: Any) -> None:
+    if not isinstance(source, str) or not source.strip():
+        raise InvalidConfigError(f"{name}: the shader's text is missing")
 
 
 def is_map(source: str) -> bool:
     return "fn value_at(" in source
 
 
-def facts_by_name(config: WebGPUKernelConfig, file: str) -> Callable[[Facts], tuple[float, ...]]:
+def facts_by_name(
+    name: str, config: WebGPUKernelConfig, file: str
+) -> Callable[[Facts], tuple[float, ...]]:
     """The numbers that a shader's head lists."""
-    fields = library.head(file).get("launch", "").split()
-    names = [field.partition(":")[0] for field in fields]
+    fields = fields_of(name, file, is_map(config.source))
+    check_function(name, "numbers", config.numbers, "lambda facts: (...,)")
 
     def numbers(facts: Facts) -> tuple[float, ...]:
         if config.numbers is not None:
-            return config.numbers(facts)
+            return fitting_numbers(name, fields, config.numbers(facts))
         known = {"numel": facts.out.numel} | facts.attrs
-        unknown = [name for name in names if name not in known]
+        unknown = [field for field in fields if field not in known]
         if unknown:
             raise InvalidConfigError(
-                f"{file}: launch.{unknown[0]} is neither an attribute of the op nor `numel`; give"
+                f"{name}: launch.{unknown[0]} is neither an attribute of the op nor `numel`; give"
                 " numbers=lambda facts: (...)"
             )
-        return tuple([known[name] for name in names])
+        return fitting_numbers(name, fields, [known[field] for field in fields])
 
     return numbers
 
@@ -78,8 +93,9 @@ def places(inputs: tuple[str, ...], spread: bool) -> Callable[[Facts], dict[str,
 def kernel_facts(name: str, inputs: tuple[str, ...], config: WebGPUKernelConfig, spread: bool,
                  outputs: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """The kind of op that runs a shader, and what it declares."""
+    check_source(name, config.source)
     file = adopted(name, config.source)
-    numbers, where = facts_by_name(config, file), places(inputs, spread)
+    numbers, where = facts_by_name(name, config, file), places(inputs, spread)
     if is_map(config.source):
         return Map, {"shader": file, "numbers": numbers, "places": where}
     if "fn main(" not in config.source:
@@ -92,13 +108,17 @@ def kernel_facts(name: str, inputs: tuple[str, ...], config: WebGPUKernelConfig,
             f"{name}: a shader with `fn main` needs dispatch=DispatchConfig(...)"
         )
     dispatch: DispatchConfig = config.dispatch
+    if callable(dispatch.groups):
+        check_function(name, "dispatch", dispatch.groups, "lambda facts: (64, 1, 1)")
+    else:
+        workgroups(name, dispatch.groups)
 
     def plan(facts: Facts) -> Pass | list[Pass]:
         if not facts.out.numel:
             return []
         return Pass(
             shader=file,
-            groups=dispatch.of(facts),
+            groups=workgroups(name, dispatch.of(facts)),
             numbers=numbers(facts),
             reads=tuple(where(facts)),
             writes=outputs or ("result",),
@@ -171,18 +191,27 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
     config = WebGPUKernelConfig(source=source, dispatch=groups, numbers=numbers)
 
     def declared(reference: Callable) -> FunctionHandle:
+        if not inspect.isfunction(reference):
+            raise InvalidConfigError(
+                f"shader() decorates a function of numpy arrays, not {type(reference).__name__}"
+            )
         name = reference.__name__
         check_name(name, "shader()", override)
         inputs = tensors_of(reference)
         if not inputs:
             raise InvalidConfigError(f"{name}: no parameter is a tensor (one without annotation)")
+        check_source(name, source)
+        check_outputs(name, outputs, shape is not None, is_map(source))
+        check_function(name, "shape", shape, "lambda input: input", len(inputs))
+        check_function(name, "dtype", dtype, "lambda input: torch.float32", len(inputs))
+        formulas = fitting_all(name, reference, inputs, backward, outputs)
         kind, facts = kernel_facts(name, inputs, config, shape is None, outputs)
         if dtype is not None:
-            facts["dtype"] = dtype
-        shaped = shape or common_shape
+            facts["dtype"] = typed(name, dtype)
+        size = common_shape if shape is None else shaped(name, shape, len(outputs))
         make_room(name)
-        op = declare(kind, shape=shaped, vjp=backward or {}, owes_vjp=True, outputs=outputs,
-                     torch="-", **facts)(held_to(shaped, reference, inputs, outputs))  # fmt: skip
+        op = declare(kind, shape=size, vjp=formulas, owes_vjp=True, outputs=tuple(outputs),
+                     torch="-", **facts)(held_to(size, reference, inputs, outputs))  # fmt: skip
         if shape is None and numbers is None and is_pointwise(source):
             RULES[name] = aligned  # vmap runs it on the whole batch
         return opened(op)

@@ -9,6 +9,7 @@ from typing import Any
 
 from wgtorch.errors import InvalidConfigError
 from wgtorch.op import Elementwise, declare
+from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
 from wgtorch.registry.opening import check_name, make_room, opened
 from wgtorch.registry.shaders import tensors_of
@@ -42,6 +43,11 @@ class BinaryOpConfig(UnaryOpConfig):
 
 
 def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
+    if not isinstance(config, UnaryOpConfig):
+        raise InvalidConfigError(
+            f"{what}: takes a name, a function of numpy arrays and a WGSL expression, or a"
+            f" {'UnaryOpConfig' if count == 1 else 'BinaryOpConfig'}, not {type(config).__name__}"
+        )
     check_name(config.name, what, config.override)
     if not callable(config.cpu):
         raise InvalidConfigError(f"{what}: cpu of {config.name} is not a function")
@@ -62,7 +68,7 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     op = declare(
         Elementwise,
         wgsl=config.wgsl,
-        vjp=dict(config.backward),
+        vjp=fitting_all(config.name, config.cpu, inputs, config.backward),
         owes_vjp=config.result != "bool",
         result=config.result,
         torch="-",

@@ -78,7 +78,7 @@ class Writer:
 
 def declare_launch(fields: dict[str, str]) -> str:
     listed = ", ".join(f"{name}: {kind}" for name, kind in fields.items())
-    return f"struct Launch {{ {listed} }}\n{LAUNCH}\n"
+    return f"struct Launch {{ {listed} }}\n{LAUNCH}\n" if fields else ""
 
 
 # Where element i sits

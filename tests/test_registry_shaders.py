@@ -1,0 +1,76 @@
+"""What users say of their shaders: wrong kinds of it are refused early, by name, with a remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wgtorch as torch
+from wgtorch import errors, registry
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def on(device):
+    return torch.tensor(X, device=device)
+
+
+ROWS = "@compute @workgroup_size(64)\nfn main(@builtin(local_invocation_index) i: u32) {\n    " \
+       "if (i < 12u) { set_result(i, input_nth(i) + 1.0); }\n}"  # fmt: skip
+EACH = "fn value_at(i: u32) -> result_type { return input_nth(i); }"
+TIMES = (
+    "// launch: {}\n\nfn value_at(i: u32) -> result_type {{ return input_nth(i) * f32(launch.k); }}"
+)
+
+
+def times(input, k: float = 2.5):
+    "A multiple"
+    return input * k
+
+
+@pytest.mark.parametrize(("source", "said", "complaint"), [
+    (TIMES.format("k:f16"), {}, "each with `:i32` or `:f32` behind it"),
+    (TIMES.format("k").replace("\n\n", "\n\n// x\n").replace("// launch: k", "// Of each"), {},
+     "begin it with `// launch: k` and an empty line"),
+    (TIMES.format("k"), {"numbers": 5}, "numbers= must be a function, `lambda facts: "),
+    (ROWS, {}, "needs dispatch="), (ROWS, {"dispatch": 5}, "must be three numbers of workgroups"),
+    (ROWS, {"dispatch": lambda: (1, 1, 1)}, r"not one of \(\)"),
+    (EACH, {"backward": lambda grad: grad}, "must be a dict from inputs to functions"),
+    (EACH, {"backward": {"input": 5}}, "formula of input must be a function"),
+    (EACH, {"backward": {"input": lambda grd: grd}}, "asks for grd; it may ask for grad, "),
+    (EACH, {"shape": (4,)}, "shape= must be a function"), (5, {}, "text is missing"),
+    (EACH, {"outputs": ("a", "b")}, "outputs= needs `fn main`"),
+])  # fmt: skip
+def test_what_is_said_of_a_shader_is_checked_when_it_is_declared(source, said, complaint):
+    with pytest.raises(errors.InvalidConfigError, match=f"times.*{complaint}"):
+        registry.shader(source, **said)(times)
+    assert not hasattr(torch, "times")
+
+
+@pytest.mark.parametrize(("kind", "k", "complaint"), [
+    ("", 2.5, "is u32, which cannot hold 2.5; write `k:f32`"), ("", -2, "write `k:i32`"),
+    ("", 2.0, None), (":f32", 2.5, None), (":i32", -2, None), (":f32", "a", "must be a number"),
+])  # fmt: skip
+def test_numbers_of_a_launch_are_what_its_types_hold(webgpu, kind, k, complaint):
+    with registry.shader(TIMES.format(f"k{kind}"))(times) as op:
+        if complaint is None:
+            np.testing.assert_allclose(op(on(webgpu), k).cpu().numpy(), X * k, rtol=1e-6)
+        else:
+            with pytest.raises(errors.InvalidConfigError, match=f"times: launch.k .*{complaint}"):
+                op(on(webgpu), k)
+
+
+def test_a_shader_with_a_main_of_its_own_needs_no_numbers(webgpu):
+    with registry.shader(ROWS, dispatch=(1, 1, 1))(plus_one) as op:
+        np.testing.assert_allclose(op(on(webgpu)).cpu().numpy(), X + 1, rtol=1e-6)
+    wrong = registry.shader(ROWS, dispatch=lambda facts: 1, backward={"input": lambda grad: 1})
+    with wrong(plus_one) as op:
+        with pytest.raises(errors.InvalidConfigError, match="plus_one: dispatch= must be"):
+            op(on(webgpu))
+        with pytest.raises(errors.AutogradGradientMismatchError, match="must return a Tensor"):
+            op(on("cpu").requires_grad_()).sum().backward()
+
+
+def plus_one(input):
+    "One more"
+    return input + 1
