@@ -1,14 +1,16 @@
 """Accounts of saved tensors: the report of a graph, and what memory_stats counts, to the byte."""
 
+import functools
 import threading
 
 import numpy as np
 import pytest
-from recorder import Box, N, T, graph, ramp, same
+from recorder import Box, N, T, close, graph, ramp, same
 
 import wgtorch as torch
 from wgtorch import nn
-from wgtorch.utils.checkpoint import checkpoint
+from wgtorch.autograd.ledger import PLACES
+from wgtorch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 
 def stats(device, word):
@@ -117,6 +119,61 @@ def test_on_the_host_after_save_on_cpu(webgpu):
     assert {row.where for row in report} == {"host", "parameter"}
     loss.backward()
     assert stats(webgpu, "host_bytes.current") == before
+
+
+@pytest.mark.parametrize("way", ["chosen", "shared", "in a budget", "composed", "by hand"])
+def test_it_agrees_where_tensors_move_late_within_others(device, way, tmp_path):
+    """The disk is written to after packing, and a budget lets go later still."""
+    budget = 6000 / 2**20
+    spill = graph.spill_to_disk(tmp_path, budget, min_size=0)
+    pair = {
+        "chosen": lambda: graph.pair_if(lambda op, slot, t: op != "exp", spill),
+        "shared": lambda: graph.share_packed(graph.device_budget(budget, then=spill)),
+        "in a budget": lambda: graph.device_budget(budget, then=spill),
+        "composed": lambda: graph.compose_hooks(spill, graph.saved_tensors_hooks(
+            lambda t: {"a copy": t.clone()}, lambda packed: packed["a copy"])),
+        "by hand": lambda: graph.saved_tensors_hooks(
+            lambda t: (spill.pack_hook(t), t.shape), lambda packed: spill.unpack_hook(packed[0])),
+    }[way]()  # fmt: skip
+    x = ramp((16, 64), device, grad=True)
+    before = {place: stats(device, f"{place}_bytes.current") for place in PLACES}
+    with pair:
+        y = x.exp()
+        loss = (y * y.sin() * y).tanh().sum()
+    spill.desk.budget = 0
+    spill.desk.make_room()
+    settle(device)
+    report = graph.saved_tensor_report(loss)
+    for place in PLACES:
+        assert stats(device, f"{place}_bytes.current") - before[place] == report.bytes_in(place)
+    assert report.bytes_in("disk") >= 12288
+    loss.backward()
+    close(x.grad, derivative(N(x)), rtol=1e-3, atol=1e-4)
+    del y, loss, report
+    assert {place: stats(device, f"{place}_bytes.current") for place in PLACES} == before
+
+
+def derivative(a):
+    """Of tanh(y * sin(y) * y) for y = exp(a)."""
+    y = np.exp(a)
+    return (1 - np.tanh(y * y * np.sin(y)) ** 2) * (2 * y * np.sin(y) + y * y * np.cos(y)) * y
+
+
+@pytest.mark.parametrize("outside", ["save_on_cpu", "device_budget"])
+def test_it_agrees_on_what_a_selective_checkpoint_keeps(device, outside):
+    contexts = functools.partial(create_selective_checkpoint_contexts, ["exp", "add"])
+    x = ramp((16, 64), device, grad=True)
+    before = {place: stats(device, f"{place}_bytes.current") for place in PLACES}
+    with graph.save_on_cpu() if outside == "save_on_cpu" else graph.device_budget(4096 / 2**20):
+        y = checkpoint(lambda t: t.exp() * t.sin() + t, x * 1, context_fn=contexts)
+        loss = (y.exp() * y).sum()
+    settle(device)
+    report = graph.saved_tensor_report(loss)
+    for place in PLACES:
+        assert stats(device, f"{place}_bytes.current") - before[place] == report.bytes_in(place)
+    assert sum(report.bytes_in(place) for place in PLACES) >= 4 * 4096
+    del y, loss, report
+    assert {place: stats(device, f"{place}_bytes.current") for place in PLACES} == before
 
 
 def test_every_place_has_its_name(device, tmp_path):

@@ -159,10 +159,36 @@ def test_identity_hooks_do_not_leak(device):
             pair = graph.saved_tensors_hooks(pack, unpack) if pack else graph.save_on_cpu()
             with pair:
                 y = x.exp()
-                z = (y * y).sin()
+                z = (y * y).sin().mul_(x)
             dead = [weakref.ref(t) for t in (y, z, y.grad_fn, z.grad_fn)]
             del y, z
             assert [d() for d in dead] == [None] * 4
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        graph.save_on_cpu, graph.compress, graph.spill_to_disk, lambda: graph.device_budget(1),
+        lambda: graph.pair_if(lambda op, slot, t: True, graph.compress()),
+        lambda: graph.compose_hooks(graph.save_on_cpu(), graph.compress()),
+    ],
+    ids=["host", "fewer bits", "disk", "budget", "chosen", "composed"],
+)  # fmt: skip
+def test_ready_made_pairs_make_no_cycles(device, make):
+    x = T(np.linspace(-1, 1, 512), device, grad=True)
+    with make():
+        x.sin().sum().backward()
+    gc.collect()
+    gc.disable()
+    try:
+        pair = make()
+        with pair:
+            y = (x.exp() * x).sin()
+        dead = [weakref.ref(pair), weakref.ref(y.grad_fn)]
+        del pair, y
+        assert [d() for d in dead] == [None, None]
     finally:
         gc.enable()
 

@@ -72,6 +72,59 @@ def test_containers_of_the_inner_pair_pass_the_outer_tensor_by_tensor(device):
     close(x.grad, 2 * np.exp(N(x)))
 
 
+def halves():
+    return graph.saved_tensors_hooks(lambda t: {"half": t.half()}, lambda p: p["half"].float())
+
+
+def not_exp(op, slot, t):
+    return op != "exp"
+
+
+COMPOSABLE = {
+    "identity": lambda: graph.saved_tensors_hooks(same, same),
+    "in a dict": halves,
+    "on the host": graph.save_on_cpu,
+    "in bytes": lambda: graph.compress("int8"),
+    "on a disk": lambda: graph.spill_to_disk(budget=0, min_size=0),
+    "in a budget": lambda: graph.device_budget(0.001),
+    "chosen": lambda: graph.pair_if(not_exp, graph.compress("int8")),
+    "chosen for the host": lambda: graph.pair_if(not_exp, graph.save_on_cpu(), halves()),
+    "composed": lambda: graph.compose_hooks(graph.save_on_cpu(), graph.compress("int8")),
+    "shared": lambda: graph.share_packed(halves()),
+}
+
+
+@pytest.mark.parametrize("outer", COMPOSABLE)
+def test_what_is_composed_or_chosen_may_be_composed_again(device, outer):
+    plain = gradient(graph.saved_tensors_hooks(same, same), device)
+    for inner in COMPOSABLE.values():
+        x = ramp((16, 32), device, grad=True)
+        with graph.compose_hooks(COMPOSABLE[outer](), inner()):
+            y = f(x)
+        y.backward(retain_graph=True)
+        y.backward()
+        close(x.grad, 2 * plain, atol=0.04)
+
+
+def test_an_object_without_tensors_is_given_whole(device):
+    """To functions; what has put the tensor elsewhere stays there."""
+    given = []
+
+    def note(packed):
+        given.append(type(packed).__name__)
+        return packed
+
+    numpy = graph.saved_tensors_hooks(
+        lambda t: t.detach().cpu().numpy(), lambda a: torch.tensor(a, device=device)
+    )
+    x = ramp((16, 32), device, grad=True)
+    for inner in (numpy, graph.pair_if(not_exp, numpy), graph.spill_to_disk(budget=0)):
+        with graph.compose_hooks(graph.saved_tensors_hooks(note, same), inner):
+            x.sin().sum().backward()
+    assert given == ["ndarray", "ndarray"]
+    close(x.grad, 3 * np.cos(N(x)))
+
+
 def test_composed_pairs_are_as_strict_as_the_stricter(device):
     wrong = graph.saved_tensors_hooks(lambda t: t * 2, same, check="values")
     x = T([1.0], device, grad=True)

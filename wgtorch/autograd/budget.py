@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterator
 from threading import RLock
 from typing import Any
 
 from wgtorch.autograd import saved
-from wgtorch.autograd.ledger import holdings
+from wgtorch.autograd.contents import holdings, moved
 from wgtorch.autograd.offload import save_on_cpu
 from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.autograd.saved_hooks import saved_tensors_hooks
@@ -114,11 +113,10 @@ class Purse:
 
     def send(self, memory: Memory, slots: list[Kept]) -> None:
         """Puts what these slots keep where it is to be from now on."""
-        packed = [self.then_pack(kept.tensor) for kept in slots]
+        packed = [self.then_pack(kept.packed) for kept in slots]
         for kept, what in zip(slots, packed, strict=True):
-            kept.tensor, kept.packed = None, what
-            if kept.entry is not None:
-                kept.entry.renew(kept)
+            kept.packed, kept.is_out = what, True
+            moved(kept)
         memory.is_out, memory.frozen = True, None
         there = [kept.packed for kept in [reference() for reference in memory.slots] if kept]
         memory.pay(sum(left_on(memory.place, there).values()))
@@ -163,23 +161,22 @@ def settle(purse: Purse, share: list[int], nbytes: int) -> None:
 
 
 class Kept:
-    """What stands for a saved tensor: the tensor as it was, or what became of it."""
+    """What stands for a saved tensor: in `packed` the tensor as it was, or what became of it."""
 
-    __slots__ = ("__weakref__", "entry", "memory", "packed", "purse", "tensor")
-    wraps = True  # what is in `packed` may be sent for ahead
+    __slots__ = ("__weakref__", "is_out", "memory", "packed", "purse", "watchers")
 
     def __init__(self, purse: Purse, tensor: Any):
         self.purse, self.memory = purse, purse.memory(tensor)
-        self.tensor: Any = self.memory.seen_as(tensor)
-        self.packed: Any = None
-        self.entry: Any = None  # in the ledger, once this is there
+        self.packed: Any = self.memory.seen_as(tensor)
+        self.is_out = False
+        self.watchers: list[Any] = []
         self.memory.slots.append(weakref.ref(self))
 
-    def holdings(self) -> Iterator[tuple[str, Any, int]]:
-        yield from holdings(self.packed if self.tensor is None else self.tensor)
+    def inside(self) -> tuple[Any]:
+        return (self.packed,)
 
 
 def unpack(kept: Any) -> Any:
     if type(kept) is not Kept:
         return kept
-    return kept.purse.then_unpack(kept.packed) if kept.tensor is None else kept.tensor
+    return kept.purse.then_unpack(kept.packed) if kept.is_out else kept.packed

@@ -13,7 +13,6 @@ from itertools import zip_longest
 from typing import Any
 
 from wgtorch.autograd.hook_stack import Pair, awake, pop, push
-from wgtorch.autograd.ledger import Holding, holdings
 from wgtorch.autograd.mode import enable_grad, state
 from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
 from wgtorch.storage import View
@@ -38,15 +37,14 @@ class Held:
     def __init__(self, frame: Frame, number: int):
         self.frame, self.number = frame, number
 
-    def holdings(self) -> Iterator[Holding]:
+    def inside(self) -> Iterator[Any]:
         """The inputs of the run to come, and what a selective checkpoint keeps for it."""
         for arg in self.frame.args:
             if isinstance(arg, Input):
-                kept = arg.kept
-                yield from holdings(kept.packed if type(kept) is Packed else unrooted(kept))
+                yield arg.kept if type(arg.kept) is Packed else unrooted(arg.kept)
         for context in self.frame.contexts:
-            if hasattr(context, "holdings"):
-                yield from context.holdings()
+            if hasattr(context, "inside"):
+                yield context
 
 
 class Frame:

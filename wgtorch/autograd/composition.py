@@ -5,9 +5,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from typing import Any
 
-from wgtorch.autograd.ledger import holdings
+from wgtorch.autograd.contents import mapped
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.saved_hooks import saved_tensors_hooks
 from wgtorch.autograd.verified import CHECKS
@@ -18,15 +19,18 @@ def compose_hooks(outer: saved_tensors_hooks, inner: saved_tensors_hooks) -> sav
     """One pair of two: packs with `inner`, then `outer`; unpacks the other way round.
 
     Where `inner` makes several tensors of one (as `compress` does), `outer` packs each of them:
-    `compose_hooks(save_on_cpu(), compress("int8"))` sends a quarter of the bytes.
+    `compose_hooks(save_on_cpu(), compress("int8"))` sends a quarter of the bytes. What `inner` has
+    put elsewhere already, `outer` leaves there; another object without tensors it is given whole.
+    Pairs that are composed, chosen by `pair_if` or shared may be composed again.
     """
 
     first, last = alone(inner), alone(outer)
 
     def pack(tensor: Any) -> Any:
-        packed = first.pack_hook(tensor)
-        parts = Parts(packed)
-        return parts.packed_by(last.pack_hook) if parts.packed else last.pack_hook(packed)
+        parts = Parts(first.pack_hook(tensor), last.pack_hook)
+        if type(parts.frame) is Place and type(parts.packed[0]) is not Parts:
+            return parts.packed[0]
+        return parts
 
     def unpack(packed: Any) -> Any:
         if type(packed) is Parts:
@@ -50,61 +54,65 @@ def alone(pair: saved_tensors_hooks) -> saved_tensors_hooks:
 
 
 class Parts:
-    """What a pack function returned, and what another made of the tensors in it."""
+    """What a pack function returned, with places for tensors in it (`frame`), and what another
+    made of those tensors (`packed`)."""
 
     __slots__ = ("frame", "packed", "place")
-    wraps = True  # what is in `packed` may be sent for ahead
 
-    def __init__(self, packed: Any):
-        self.place = getattr(packed, "place", None)  # what a report says
+    def __init__(self, made: Any, pack: Callable):
+        self.place = getattr(made, "place", None)  # what a report says
         self.packed: list[Any] = []
-        self.frame = None if isinstance(packed, View) else mapped(packed, self.add)
-        if self.frame is None:
-            self.packed = []
 
-    def add(self, tensor: Any) -> Place:
-        self.packed.append(tensor)
-        return Place(len(self.packed) - 1)
+        def add(part: Any) -> Place:
+            self.packed.append(pack(part))
+            return Place(len(self.packed) - 1)
 
-    def packed_by(self, pack: Callable) -> Parts:
-        self.packed = [pack(tensor) for tensor in self.packed]
-        return self
+        self.frame = mapped(made, add)
+        if not self.packed:
+            self.frame = as_whole(made, add)
 
     def unpacked_by(self, unpack: Callable) -> Any:
-        tensors = [unpack(packed) for packed in self.packed]
-        return mapped(self.frame, lambda place: tensors[place], Place)
+        parts = [unpack(packed) for packed in self.packed]
+        return mapped(self.frame, lambda place: parts[place], Place)
+
+    def inside(self) -> list[Any]:
+        return [*self.packed, self.frame]
+
+    def mapped(self, function: Callable) -> Parts:
+        made = copy(self)
+        made.packed = [function(packed) for packed in self.packed]
+        return made
 
 
 class Place(int):
     """Stands for a tensor in a frame."""
 
 
-def mapped(packed: Any, function: Callable, kind: type = View) -> Any:
-    """A container again, with `function` of each tensor in it; others as they are."""
-    if isinstance(packed, kind):
-        return function(packed)
-    if hasattr(type(packed), "mapped"):
-        return packed.mapped(lambda part: mapped(part, function, kind))
-    if isinstance(packed, tuple | list):
-        parts = [mapped(part, function, kind) for part in packed]
-        return type(packed)(*parts) if hasattr(packed, "_fields") else type(packed)(parts)
-    if isinstance(packed, dict):
-        return {name: mapped(part, function, kind) for name, part in packed.items()}
-    return packed
+def as_whole(made: Any, function: Callable) -> Any:
+    """What holds no tensor, given to `function`, unless it is a tensor that is elsewhere."""
+    kind = type(made)
+    if hasattr(kind, "inside"):
+        around = hasattr(kind, "mapped")
+        return made.mapped(lambda part: as_whole(part, function)) if around else made
+    return made if hasattr(kind, "holdings") else function(made)
 
 
 class Chosen:
     """What the pair of a `pair_if` made of a tensor, to tell it from a tensor left alone."""
 
     __slots__ = ("packed", "place", "unpack")
-    wraps = True  # what is in `packed` may be sent for ahead
 
     def __init__(self, pair: saved_tensors_hooks, tensor: Any):
         self.packed, self.unpack = pair.pack_hook(tensor), pair.unpack_hook
         self.place = getattr(self.packed, "place", None)  # what a report says
 
-    def holdings(self) -> Any:
-        return holdings(self.packed)
+    def inside(self) -> tuple[Any]:
+        return (self.packed,)
+
+    def mapped(self, function: Callable) -> Chosen:
+        made = copy(self)
+        made.packed = function(self.packed)
+        return made
 
 
 def pair_if(
@@ -172,15 +180,17 @@ class Shared:
     """What several slots of one memory were packed as, and what it came back as."""
 
     __slots__ = ("__weakref__", "packed", "place", "there")
-    wraps = True
 
     def __init__(self, packed: Any):
         self.packed = packed
         self.place = getattr(packed, "place", None)  # what a report says
         self.there: Any = None  # weakly: the storage it was unpacked into, its version and layout
 
-    def holdings(self) -> Any:
-        return holdings(self.packed)
+    def inside(self) -> tuple[Any]:
+        return (self.packed,)
+
+    def mapped(self, function: Callable) -> Shared:
+        return Shared(function(self.packed))
 
 
 class Shares:

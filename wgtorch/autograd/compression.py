@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wgtorch.autograd.composition import Shares
-from wgtorch.autograd.ledger import Holding, holdings
+from wgtorch.autograd.contents import Holding, fulfil, holdings
 from wgtorch.autograd.parameters import is_parameter_memory
-from wgtorch.autograd.saved import fulfil
 from wgtorch.autograd.saved_hooks import saved_tensors_hooks
 from wgtorch.autograd.verified import grounded
 from wgtorch.dtype import bfloat16, bool_, float16, float32, uint8
@@ -194,6 +193,36 @@ class Compressed:
         return holdings(self.parts)
 
 
+@dataclass(frozen=True)
+class Packer:
+    """How tensors are packed: those it is for."""
+
+    format: Format
+    min_elements: int
+    block: int
+
+    def format_of(self, tensor: Any) -> Format | None:
+        if tensor.layout.numel < self.min_elements or is_parameter_memory(tensor):
+            return None
+        dtype = tensor.dtype
+        if dtype is bool_:
+            return BITS
+        return self.format if dtype.is_floating_point and self.format.takes(dtype) else None
+
+    def packed(self, tensor: Any) -> Any:
+        format = self.format_of(tensor)
+        if format is None:
+            return tensor
+        parts = format.pack(tensor.detach(), self.block)
+        fulfil(parts)  # or they would hold on to what they are made of
+        return Compressed(format, parts, tensor.layout, tensor.dtype, self.block)
+
+    def error(self, tensor: Any) -> Any:
+        """How far each element may be off."""
+        format = self.format_of(tensor)
+        return 0.0 if format is None else format.bound(tensor, self.block)
+
+
 class compress(saved_tensors_hooks):
     """Inside, tensors saved for backward are kept in fewer bits, made on their own device.
 
@@ -227,34 +256,14 @@ class compress(saved_tensors_hooks):
     ):
         if kind not in FORMATS:
             raise ValueError(f"compress: kind is one of {', '.join(FORMATS)}; got {kind!r}")
-        self.kind, self.format, self.min_elements = kind, FORMATS[kind], min_elements
-        self.block = self.format.block if block is None else block
         if block is not None and (block < 2 or block % 2):
             raise ValueError(f"compress: block is an even number of elements, got {block!r}")
-        self.alone = saved_tensors_hooks(self.packed, opened)  # for compose_hooks
-        shares = Shares(self.packed, opened)
-        super().__init__(shares.pack, shares.unpack, check=check, atol=self.error)
-
-    def format_of(self, tensor: Any) -> Format | None:
-        if tensor.layout.numel < self.min_elements or is_parameter_memory(tensor):
-            return None
-        dtype = tensor.dtype
-        if dtype is bool_:
-            return BITS
-        return self.format if dtype.is_floating_point and self.format.takes(dtype) else None
-
-    def packed(self, tensor: Any) -> Any:
-        format = self.format_of(tensor)
-        if format is None:
-            return tensor
-        parts = format.pack(tensor.detach(), self.block)
-        fulfil(parts)  # or they would hold on to what they are made of
-        return Compressed(format, parts, tensor.layout, tensor.dtype, self.block)
-
-    def error(self, tensor: Any) -> Any:
-        """How far each element may be off."""
-        format = self.format_of(tensor)
-        return 0.0 if format is None else format.bound(tensor, self.block)
+        format = FORMATS[kind]
+        packer = Packer(format, min_elements, format.block if block is None else block)
+        self.packed, self.error = packer.packed, packer.error
+        self.alone = saved_tensors_hooks(packer.packed, opened)  # for compose_hooks
+        shares = Shares(packer.packed, opened)
+        super().__init__(shares.pack, shares.unpack, check=check, atol=packer.error)
 
 
 def opened(packed: Any) -> Any:

@@ -7,54 +7,15 @@ without hooks are not entered, so they cost nothing; `saved_tensor_report` finds
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from wgtorch.autograd.parameters import is_parameter_memory
+from wgtorch.autograd.contents import Holding, holdings
 from wgtorch.device import Device
-from wgtorch.storage import View, memory_of
 
 PLACES = ("device", "host", "disk")
-Holding = tuple[str, Any, int]  # (place, what tells this memory from another, bytes)
-
-
-def holdings(packed: Any, depth: int = 3) -> Iterator[Holding]:
-    """The memory that what a pack function returned keeps alive, but for live parameters'.
-
-    An object may tell by a method `holdings()`; of others, containers and attributes are looked
-    at. One that changes them later has an attribute `entry`: it is given the Entry to renew.
-    """
-    if isinstance(packed, View):
-        value = memory_of(packed.storage).value
-        if not is_parameter_memory(packed):
-            yield "host" if value.device.type == "cpu" else "device", id(value), value.nbytes
-        return
-    kind = type(packed)
-    if kind in (str, int, float, bool) or packed is None:
-        return
-    if kind in (bytes, bytearray, np.ndarray):
-        nbytes = packed.nbytes if kind is np.ndarray else len(packed)
-        yield "host", id(packed), nbytes
-    elif hasattr(kind, "holdings"):
-        yield from packed.holdings()
-    elif depth:
-        for part in parts_of(packed):
-            yield from holdings(part, depth - 1)
-
-
-def parts_of(packed: Any) -> Sequence[Any]:
-    """The members of a container, or the attributes of an object."""
-    if isinstance(packed, tuple | list | set):
-        return list(packed)
-    if isinstance(packed, dict):
-        return list(packed.values())
-    names = getattr(type(packed), "__slots__", ())
-    names = (names,) if isinstance(names, str) else names
-    parts = [getattr(packed, name, None) for name in names]
-    return parts + list(getattr(packed, "__dict__", {}).values())
 
 
 class Ledger:
@@ -110,20 +71,33 @@ class Ledger:
 
 
 class Entry:
-    """What one slot has in a ledger."""
+    """What one slot has in a ledger; written anew when a part of what was packed has moved."""
 
-    __slots__ = ("ledger", "things")
+    __slots__ = ("__weakref__", "ledger", "slot", "things")
 
-    def __init__(self, ledger: Ledger, packed: Any):
-        self.ledger, self.things = ledger, list(holdings(packed))
+    def __init__(self, ledger: Ledger, slot: Any):
+        movers: list[Any] = []
+        self.ledger, self.things = ledger, list(holdings(slot.packed, movers))
         ledger.packs += 1
         ledger.enter(self.things)
+        if movers:
+            self.slot = weakref.ref(slot)
+            self.renew()  # from another thread they may have moved just now
 
-    def renew(self, packed: Any) -> None:
-        """What was packed is elsewhere now."""
-        self.ledger.gone.append(self.things)
-        self.things = list(holdings(packed))
-        self.ledger.enter(self.things)
+    def renew(self) -> None:
+        slot = self.slot()
+        if slot is None:
+            return
+        movers: list[Any] = []
+        with self.ledger.lock:  # what dies meanwhile dies after it
+            list(holdings(slot.packed, movers))
+            for mover in movers:
+                if all(reference() is not self for reference in mover.watchers):
+                    mover.watchers.append(weakref.ref(self))
+            things = list(holdings(slot.packed, movers))
+            self.ledger.gone.append(self.things)
+            self.things = things
+            self.ledger.enter(things)
 
     def __del__(self) -> None:  # touches numbers only, nothing of a GPU
         if hasattr(self, "things"):

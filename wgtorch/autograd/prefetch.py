@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wgtorch.autograd.contents import innermost
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.saved import Packed
 
@@ -38,15 +39,4 @@ def packed_of(node: Any) -> Iterator[Any]:
     for slot in kept:
         for each in slot if type(slot) is list else (slot,):
             if type(each) is Packed:
-                yield from unwrapped(each.packed)
-
-
-def unwrapped(packed: Any) -> Iterator[Any]:
-    """What a composed or chosen pair holds in turn."""
-    if type(packed) is list:
-        for part in packed:
-            yield from unwrapped(part)
-    elif getattr(type(packed), "wraps", False):
-        yield from unwrapped(packed.packed)
-    else:
-        yield packed
+                yield from innermost(each.packed)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wgtorch.autograd.ledger import PLACES, Holding, holdings
+from wgtorch.autograd.contents import Holding, holdings
+from wgtorch.autograd.ledger import PLACES
 from wgtorch.autograd.node import Node
 from wgtorch.autograd.parameters import is_parameter_memory
 from wgtorch.autograd.saved import Packed, unrooted

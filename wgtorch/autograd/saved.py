@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from wgtorch.autograd.contents import fulfil, keeps, mapped
 from wgtorch.autograd.hook_stack import Pair, running_hook
 from wgtorch.autograd.ledger import Entry, ledger_of
 from wgtorch.autograd.verified import verify
@@ -52,8 +53,9 @@ class Packed:
     kept here (`storage`, `version`), and where `pack` kept the tensor, its elements (`held`).
     """
 
-    __slots__ = ("check", "device", "dtype", "entry", "held", "layout", "packed", "storage",
-                 "unpack", "version")  # fmt: skip
+    __slots__ = ("__weakref__", "check", "device", "dtype", "entry", "held", "layout", "packed",
+                 "storage", "unpack", "version")  # fmt: skip
+    is_slot = True
 
     def __init__(self, pair: Pair, tensor: Any, is_output: bool, op: str, slot: str):
         if is_output:
@@ -74,13 +76,10 @@ class Packed:
                 " to unexpected side-effects. Please open an issue if you need to perform in-place"
                 " operations on the input to a pack hook."
             )
-        if isinstance(packed, View) and packed.storage is storage:
+        if keeps(packed, storage):
             self.held = value  # old elements live on where `pack` kept the tensor
-        else:
-            fulfil(packed)
-        self.entry = Entry(ledger_of(value.device), packed)
-        if hasattr(packed, "entry"):
-            packed.entry = self.entry  # it will be elsewhere one day
+        fulfil(packed, value)
+        self.entry = Entry(ledger_of(value.device), self)
 
     def try_out(self, pair: Pair, tensor: Any, label: str) -> None:
         label = f"{label} of shape {list(self.layout.shape)}, {self.dtype} on {self.device}"
@@ -92,11 +91,15 @@ class Packed:
 
     def disown(self, storage: Any) -> None:
         """A tensor of `storage` is to get the owning node as its past: hold its elements only."""
-        packed = self.packed
-        if self.held is not None and packed.storage is storage:
-            self.packed = packed.over(Storage(self.held), packed.layout)
-            self.packed.storage.version = self.version
-            self.storage = weakref.ref(self.packed.storage)
+        if self.held is None or not keeps(self.packed, storage):
+            return
+        alone = Storage(self.held)
+        alone.version, self.storage = self.version, weakref.ref(alone)
+
+        def disowned(tensor: Any) -> Any:
+            return tensor.over(alone, tensor.layout) if tensor.storage is storage else tensor
+
+        self.packed = mapped(self.packed, disowned)
 
     def opened(self, where: Slot) -> Any:
         """What `unpack` gives, checked against what was saved; without a past."""
@@ -151,19 +154,6 @@ def tensor_of(unpacked: Any) -> Any:
             f" {type(unpacked).__name__}"
         )
     return unpacked
-
-
-def fulfil(packed: Any) -> None:
-    """What `pack` made is made now: as a promise it would hold on to what it stands for."""
-    if isinstance(packed, View):
-        value = packed.storage.value
-        if value.promise is not None and hasattr(value.device.backend, "fill"):
-            value.device.backend.fill(value)
-    elif isinstance(packed, tuple | list):
-        for part in packed:
-            fulfil(part)
-    elif isinstance(packed, dict):
-        fulfil(list(packed.values()))
 
 
 class Slot:

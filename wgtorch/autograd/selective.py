@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from wgtorch.autograd import saved
-from wgtorch.autograd.ledger import Holding, holdings
+from wgtorch.autograd.contents import moved
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
 from wgtorch.device import Device
@@ -83,6 +83,7 @@ class Keeping:
         self.policy, self.kept = policy, {}
         self.met: Counter = Counter()
         self.facts = SelectiveCheckpointContext(is_recompute=False)
+        self.watchers: list[Any] = []
 
     def __enter__(self) -> None:
         self.met.clear()
@@ -92,6 +93,7 @@ class Keeping:
 
     def __exit__(self, *exception: object) -> None:
         take_out(self)
+        moved(self)  # what was kept since the last slot of the region
 
     def results(self, op: str, args: tuple, attrs: dict, outs: Sequence[Layout], run: Any) -> Any:
         values = run()
@@ -112,12 +114,11 @@ class Keeping:
     def name(self) -> str:
         return "checkpoint"
 
-    def holdings(self) -> Iterator[Holding]:
+    def inside(self) -> Iterator[Any]:
         for slots, _ in self.kept.values():
             for kept in slots:
-                packed = kept.packed if type(kept) is Packed else saved.Tensor(
-                    Storage(kept[0]), kept[1])  # fmt: skip
-                yield from holdings(packed)
+                bare = type(kept) is not Packed
+                yield saved.Tensor(Storage(kept[0]), kept[1]) if bare else kept
 
 
 class Again:

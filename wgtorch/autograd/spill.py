@@ -20,6 +20,7 @@ from zlib import crc32
 import numpy as np
 
 from wgtorch.autograd import saved
+from wgtorch.autograd.contents import moved
 from wgtorch.autograd.offload import (
     Load,
     counted,
@@ -179,8 +180,7 @@ class Record:
         self.file.write(self.place, data)
         self.data = None
         for slip in alive(self.slips):
-            if slip.entry is not None:
-                slip.entry.renew(slip)
+            moved(slip)
         self.desk.let_go(self.share)
 
     def finish(self) -> None:
@@ -222,7 +222,7 @@ class Record:
 class Slip:
     """What stands for a saved tensor: which record, and how it lay in memory."""
 
-    __slots__ = ("__weakref__", "device", "entry", "layout", "nodes", "order", "record")
+    __slots__ = ("__weakref__", "device", "layout", "nodes", "order", "record", "watchers")
 
     def __init__(self, desk: Desk, tensor: Any, nodes: int):
         if tensor.device.type == "cpu" and type(tensor.storage) is not saved.Frozen:
@@ -230,7 +230,7 @@ class Slip:
         layout, self.device, self.nodes = tensor.layout, tensor.device, nodes
         self.layout = Layout.of(layout.shape, layout.strides, 0)
         self.order = memory_order(layout)
-        self.entry: Any = None  # of the ledger, which is told when it is on the disk
+        self.watchers: list[Any] = []  # are told when it is on the disk
         self.record = desk.record(tensor, self.order)
         self.record.slips.append(weakref.ref(self))
 

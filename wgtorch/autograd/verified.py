@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from wgtorch.autograd.ledger import parts_of
+from wgtorch.autograd.contents import parts_of
 from wgtorch.storage import Storage, View
 
 CHECKS = ("off", "metadata", "strict", "values")
