@@ -258,3 +258,18 @@ def test_the_function_of_a_shader_has_to_return_what_the_shader_does(made):
 
     with strange, pytest.raises(errors.KernelSignatureMismatchError, match=r"strange: .* is due"):
         strange(on("cpu"))
+
+
+def test_an_expression_that_does_not_compile(webgpu):
+    """Of the fused kernel that it stands in only its own function is shown."""
+    with (
+        registry.register_unary_op("broken", lambda input: input, "input * nonsense"),
+        pytest.raises(RuntimeError) as told,
+    ):
+        (torch.broken(on(webgpu).exp() * 2) + 1).cpu()
+    assert str(told.value).splitlines() == [
+        "broken does not compile: no definition in scope for identifier: `nonsense`",
+        "   1 fn broken_float32(input: f32) -> f32 { return input * nonsense; }",
+        "                                                           ^^^^^^^^ unknown identifier",
+        "  WGTORCH_DEBUG=4 shows the whole kernel",
+    ]

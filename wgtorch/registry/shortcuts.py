@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from wgtorch.backends.webgpu.library import OWN_OPS
 from wgtorch.errors import InvalidConfigError
 from wgtorch.op import Elementwise, declare
 from wgtorch.registry.gradients import fitting_all
@@ -65,6 +66,7 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     reference.__name__ = config.name
     reference.__doc__ = config.doc or config.cpu.__doc__ or f"{config.name}, registered"
     make_room(config.name)
+    OWN_OPS.add(config.name)
     op = declare(
         Elementwise,
         wgsl=config.wgsl,

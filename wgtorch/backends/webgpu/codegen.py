@@ -30,11 +30,10 @@ from wgtorch.backends.webgpu.packing import (
     write_words,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted, spelled
-from wgtorch.dtype import DType, bool_, int8, int16, uint8
+from wgtorch.dtype import DType, bool_
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.settled import TypedOp
 
-WRAPPED = (uint8, int8, int16)
 HALVES = re.compile(r"\b(pack2_f16|unpack_f16|unpack2_f16|round_f16_f32)\b")
 LAUNCH = "var<immediate> launch: Launch;"
 Pairs = tuple[tuple[int, int], ...]
@@ -203,8 +202,8 @@ def op_function(writer: Writer, typed: TypedOp) -> str:
     op, dialect = typed.op, writer.dialect
     name = f"{op.name}_{typed.compute.name}"
     kinds = taken(typed)
-    names = [*op.inputs, *op.attrs]
-    params = ", ".join(f"{n}: {computed(k, dialect)}" for n, k in zip(names, kinds, strict=True))
+    pairs = zip((*op.inputs, *op.attrs), kinds, strict=True)
+    params = ", ".join(f"{n}: {computed(k, dialect)}" for n, k in pairs)
     expression = op.expression(typed.compute)
     if typed.compute is bool_:
         said = spelled(expression, BOOL_AS, dialect)
@@ -213,8 +212,10 @@ def op_function(writer: Writer, typed: TypedOp) -> str:
         said = spelled(expression, typed.compute, dialect)
     if typed.dtype in ROUNDED and op.result != "bool":
         said = ROUNDED[typed.dtype].format(said)
-    kind = dialect.type_of(typed.dtype)
-    writer.declare(f"fn {name}({params}) -> {kind} {{ return {said}; }}")
+    function = f"fn {name}({params}) -> {dialect.type_of(typed.dtype)} {{ return {said}; }}"
+    writer.declare(function)
+    if op.name in library.OWN_OPS:
+        library.SPOKEN[function] = op.name
     return name
 
 
@@ -243,7 +244,9 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
         value, have = converted(value, have, bool_, dialect), bool_
     value = converted(value, have, dtype, dialect)
-    if dtype in WRAPPED and have.itemsize > dtype.itemsize:  # of a 0-d tensor, whose dtype yields
+    if (
+        dtype.category == 1 and dtype in ROUNDED and have.itemsize > dtype.itemsize
+    ):  # of a 0-d tensor, whose dtype yields
         value = ROUNDED[dtype].format(value)
     return value
 

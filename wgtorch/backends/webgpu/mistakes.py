@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wgtorch.backends.webgpu.library import OWN
+from wgtorch.backends.webgpu.library import OWN, SPOKEN
 
 SENTENCE = re.compile(r"(?:parsing|validation) error: (.*)")
 REASON = re.compile(r"^ *= (.+)$", re.M)
@@ -16,27 +16,37 @@ AROUND = 2  # lines shown before and after
 
 
 def complaint(name: str, source: str, error: str) -> str:
-    """The text of the error; of a user's shader only the lines around the mistake."""
-    own = next((text for text in OWN.values() if text in source), None)
-    if own is None:
-        return f"{name} does not compile: {error}\n{numbered(source.splitlines(), 1)}"
-    first = source.index(own)
+    """The text of the error; of what a user wrote only the lines around the mistake."""
     line, mark = place(error)
+    found = own(source, line)
+    if found is None:
+        return f"{name} does not compile: {error}\n{numbered(source.splitlines(), 1)}"
+    first = source.index(found)
     line -= source.count("\n", 0, first)
-    lines = own.splitlines()
+    lines = found.splitlines()
     start, end = 1, len(lines)
     if 0 < line <= len(lines):
         start, end = max(line - AROUND, 1), line + AROUND
     shown = numbered(lines[start - 1 : end], start).splitlines()
     if 0 < line <= len(lines):
         shown.insert(line - start + 1, " " * 5 + mark)
-    elif "fn value_at(" in own:
+    elif "fn value_at(" in found:
         shown.append("  what calls it expects fn value_at(i: u32) -> result_type")
     readers = READER.findall(source[:first])
     if readers:
         shown.append(f"  declared for it: {', '.join(readers)}")
     shown.append("  WGTORCH_DEBUG=4 shows the whole kernel")
-    return "\n".join([f"{name} does not compile: {sentence(error)}", *shown])
+    return "\n".join([f"{SPOKEN.get(found, name)} does not compile: {sentence(error)}", *shown])
+
+
+def own(source: str, line: int) -> str | None:
+    """What a user wrote of a kernel: where the compiler points, else the first of it."""
+    texts = [text for text in (*OWN.values(), *SPOKEN) if text in source]
+    for text in texts:
+        first = source.count("\n", 0, source.index(text)) + 1
+        if first <= line <= first + text.count("\n"):
+            return text
+    return texts[0] if texts else None
 
 
 def sentence(error: str) -> str:
