@@ -203,7 +203,7 @@ def op_function(writer: Writer, typed: TypedOp) -> str:
     name = f"{op.name}_{typed.compute.name}"
     kinds = taken(typed)
     pairs = zip((*op.inputs, *op.attrs), kinds, strict=True)
-    params = ", ".join(f"{n}: {computed(k, dialect)}" for n, k in pairs)
+    params = ", ".join(f"{n}: {dialect.type_of(k)}" for n, k in pairs)
     expression = op.expression(typed.compute)
     if typed.compute is bool_:
         said = spelled(expression, BOOL_AS, dialect)
@@ -231,10 +231,6 @@ def taken(typed: TypedOp) -> list[DType]:
 BOOL_AS = DType("bool as i32", "int32", "i32", "integer", "Bool")  # what bools are computed in
 
 
-def computed(dtype: DType, dialect: Dialect) -> str:
-    return dialect.type_of(dtype)
-
-
 def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     """An operand as its op wants it."""
     dialect = writer.dialect
@@ -244,10 +240,8 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
         value, have = converted(value, have, bool_, dialect), bool_
     value = converted(value, have, dtype, dialect)
-    if (
-        dtype.category == 1 and dtype in ROUNDED and have.itemsize > dtype.itemsize
-    ):  # of a 0-d tensor, whose dtype yields
-        value = ROUNDED[dtype].format(value)
+    if dtype.category == 1 and dtype in ROUNDED and have.itemsize > dtype.itemsize:
+        value = ROUNDED[dtype].format(value)  # of a 0-d tensor, whose dtype yields
     return value
 
 
