@@ -194,6 +194,22 @@ def test_many_meet_in_few_places(dtype, places, either_share):
     same(x.index_put((i,), s, accumulate=True), wanted)
 
 
+@every_dtype
+def test_rows_are_summed_where_they_fit(dtype, either_share):
+    """Workgroups of a GPU have a row each, of which the index asks for a part."""
+    array, source = numbers(dtype, 2, 70, 300), numbers(dtype, 70, 2, 261, seed=1, most=2)
+    index = np.random.default_rng(2).integers(0, 300, (2, 64, 260))
+    wanted = array.copy()
+    places = (*np.indices(index.shape, sparse=True)[:2], index)
+    part = source.transpose(1, 0, 2)[:, :64, :260]
+    if dtype is torch.bool:
+        np.logical_or.at(wanted, places, part)
+    else:
+        wanted = joined(array, places, part, "sum")
+    x, s, i = (given(a, either_share) for a in (array, source, index))
+    same(x.scatter_add(2, i, s.transpose(0, 1)), wanted)
+
+
 def test_many_wide_numbers_carry_in_few_places(either_share):
     source = np.random.default_rng(0).integers(-(2**60), 2**60, 80_000)
     index = np.arange(80_000) % 7

@@ -28,7 +28,7 @@ from wgtorch.ops.indexing import (
     rows,
 )  # fmt: skip
 from wgtorch.ops.samples import normal
-from wgtorch.ops.tallies import is_tallied, tallied
+from wgtorch.ops.tallies import tallied
 from wgtorch.storage import View
 
 GROUP, MAX_GROUPS = 256, 65535
@@ -69,7 +69,7 @@ def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass]:
         merge=merge,
         complaint=beyond(name, dim, size),
     )
-    return tallied(facts, step) if merge == ADD and is_tallied(facts, count) else [step]
+    return tallied(facts, step, base, dim) if merge == ADD else [step]
 
 
 def about(facts: Facts, how: str) -> tuple[int, int, str, str]:
