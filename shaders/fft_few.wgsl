@@ -1,4 +1,4 @@
-// Fourier transforms of 2, 4 and 8 numbers, written out.
+// Fourier transforms of 2, 4, 8 and 16 numbers, written out.
 // expects: launch.sign, of the exponent
 
 fn turned(z: c64) -> c64 { return c64(-launch.sign * z.y, launch.sign * z.x); }
@@ -11,3 +11,5 @@ fn dft4(a: c64, b: c64, c: c64, d: c64) -> Four {
 }
 
 fn eighth(z: c64) -> c64 { return (z + turned(z)) * 0.70710678; }
+
+fn sixteenth(z: c64, x: f32, y: f32) -> c64 { return mul_c64(z, c64(x, launch.sign * y)); }

@@ -96,7 +96,10 @@ def axes(input: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]
 
 def spectrum(input: Any, dims: tuple, sizes: tuple, norm: Any, inverse: bool) -> Any:
     """Complex numbers to complex numbers."""
-    scale, out = scale_of(norm, inverse, prod(sizes)), as_complex(input)
+    scale, out = (
+        scale_of(norm, inverse, prod(sizes)),
+        as_number(input) if dims else as_complex(input),
+    )
     for d, size in zip(dims, sizes, strict=True):
         out = resized(out, d, size)
     for d in dims:

@@ -161,7 +161,7 @@ def check_there(said: str, input: Any, window: Any, n_fft: int, hop: int, size: 
 
 def transformed(frames: Any, n_fft: int, normalized: bool, onesided: bool) -> Any:
     scale = n_fft**-0.5 if normalized else 1.0
-    out = frames.to(frames.dtype.to_complex())._fourier(frames.ndim - 1, False, scale)
+    out = frames._fourier(frames.ndim - 1, False, scale)
     return out.narrow(-1, 0, n_fft // 2 + 1) if onesided else out
 
 

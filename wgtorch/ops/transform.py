@@ -1,8 +1,9 @@
 """The transform: one Fourier transform along one dimension, which all others are made of.
 
-On a GPU a length is a product of small numbers, one pass each (shaders/fft.wgsl). A length with a
-large prime factor is done by Bluestein's way, as a convolution with a chirp, which is two
-transforms of a longer, smoother length. Roots of unity come from tables made in float64.
+On a GPU a length is a product of small numbers: one pass does what fits into a workgroup's memory
+(whole_transforms.py), else one pass each of them (shaders/fft.wgsl). A length with a large prime
+factor is done by Bluestein's way, as a convolution with a chirp, which is two transforms of a
+longer, smoother length. Roots of unity come from tables made in float64.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from wgtorch.dtype import complex64
 from wgtorch.op import Facts, Other, Pass, Structured, declare
+from wgtorch.ops import whole_transforms as whole
 from wgtorch.ops.samples import normal
 
 GROUP, MAX_GROUPS = 256, 65535
@@ -46,8 +48,9 @@ def smooth(least: int) -> int:
 
 
 def roots(n: int) -> np.ndarray:
-    """cos and sin of every n-th part of a turn."""
-    return np.exp(2j * np.pi * (np.arange(n) / n))
+    """cos and sin of every n-th part of a turn; behind them, what is asked for in one pass."""
+    waves = np.exp(2j * np.pi * (np.arange(n) / n))
+    return np.concatenate((waves, whole.twists(n))) if n <= whole.LONGEST else waves
 
 
 def chirp(n: int) -> np.ndarray:
@@ -103,72 +106,73 @@ class Ends(NamedTuple):
 
 HEADS = ("fn load(outer: u32, k: u32, inner: u32) -> c64",
          "fn store(outer: u32, k: u32, inner: u32, v: c64)")  # fmt: skip
-FEW = {
-    2: "*v = array<c64, 2>((*v)[0] + (*v)[1], (*v)[0] - (*v)[1]);",
-    4: """let x = dft4((*v)[0], (*v)[1], (*v)[2], (*v)[3]);
-    *v = array<c64, 4>(x.a, x.b, x.c, x.d);""",
-    8: """let x = dft4((*v)[0], (*v)[2], (*v)[4], (*v)[6]);
-    let y = dft4((*v)[1], (*v)[3], (*v)[5], (*v)[7]);
-    let b = eighth(y.b);
-    let c = turned(y.c);
-    let d = turned(eighth(y.d));
-    *v = array<c64, 8>(x.a + y.a, x.b + b, x.c + c, x.d + d,
-                       x.a - y.a, x.b - b, x.c - c, x.d - d);""",
-}
-ANY = """let x = *v;
-    for (var k = 0u; k < RADIX; k++) {
-        var sum = x[0];
-        for (var r = 1u; r < RADIX; r++) {
-            sum += mul_c64(x[r], root(r * k % RADIX * launch.span));
-        }
-        (*v)[k] = sum;
-    }"""
 READABLE = ("input", "roots", "chirp", "kernel", "t0", "t1")
-
-
-def dft(radix: int) -> str:
-    return f"fn dft(v: ptr<function, array<c64, {radix}>>) {{\n    {FEW.get(radix, ANY)}\n}}"
 
 
 def passes(facts: Facts, rows: Rows, chains: list[tuple[float, Ends]]) -> list[Pass]:
     """Transforms, each with the sign of its exponent, of what the one before left."""
     steps: list[Pass] = []
-    radices = factors(rows.size) or (1,)
+    lot = whole.lot(rows.size, rows.inner, facts.traits)
+    radices = (rows.size,) if lot else factors(rows.size) or (1,)
     total = len(radices) * len(chains)
     for sign, ends in chains:
         done = 1
         for radix in radices:
-            number, front = len(steps), [f"const RADIX = {radix}u;", dft(radix), "elementwise.wgsl"]
+            number = len(steps)
             load = ends.load if done == 1 else f"return THERE_at({rows.nth});"
             store = ends.store if done * radix == rows.size else f"set_HERE({rows.nth}, v);"
             bodies = [load.replace("THERE", f"t{1 - number % 2}")]
             bodies.append(store.replace("HERE", f"t{number % 2}"))
-            front += [f"{h} {{ {b} }}" for h, b in zip(HEADS, bodies, strict=True)]
-            front += ["fft_few.wgsl"] if radix in (4, 8) else []
-            steps.append(butterflies(facts, rows, radix, done, (number, total), sign, front))
+            front = [f"{h} {{ {b} }}" for h, b in zip(HEADS, bodies, strict=True)]
+            place = (number, total)
+            if lot is not None:
+                steps.append(at_once(facts, rows, lot, place, sign, front))
+            else:
+                steps.append(butterflies(facts, rows, radix, done, place, sign, front))
             done *= radix
     return steps
 
 
+def at_once(facts: Facts, rows: Rows, lot: whole.Lot, place: tuple[int, int], sign: float,
+            front: list[str]) -> Pass:  # fmt: skip
+    count = rows.outer * rows.inner
+    front = [*front, *whole.text(lot), "fft_few.wgsl"]
+    numbers = (count, rows.inner, sign)
+    return step(facts, rows, "fft_rows.wgsl", -(-count // lot.rows), numbers, place, front)
+
+
 def butterflies(facts: Facts, rows: Rows, radix: int, done: int, place: tuple[int, int],
                 sign: float, front: list[str]) -> Pass:  # fmt: skip
+    span = rows.size // radix
+    count = rows.outer * span * rows.inner
+    front = [
+        f"const RADIX = {radix}u;",
+        whole.dft(radix, "launch.span"),
+        "elementwise.wgsl",
+        *front,
+    ]
+    front += ["fft_few.wgsl"] if radix in (4, 8) else []
+    numbers = (count, span, done, span // done, rows.inner, sign)
+    return step(facts, rows, "fft.wgsl", -(-count // GROUP), numbers, place, front)
+
+
+def step(facts: Facts, rows: Rows, shader: str, groups: int, numbers: tuple[float, ...],
+         place: tuple[int, int], front: list[str]) -> Pass:  # fmt: skip
+    """One of so many passes; `numbers` end with the sign of the exponent."""
     number, total = place
-    last, span, here = number == total - 1, rows.size // radix, f"t{number % 2}"
-    count, inverse = rows.outer * span * rows.inner, facts.attrs["inverse"]
-    text = " ".join(front)
-    reads = [n for n in READABLE if n == "roots" or f"{n}_at(" in text or f"{n}_nth(" in text]
-    places = (("input", facts.layouts[0]),) if "input" in reads else ()
+    last, here, said = number == total - 1, f"t{number % 2}", " ".join(front)
+    reads = [n for n in READABLE if n == "roots" or f"{n}_at(" in said or f"{n}_nth(" in said]
     size = rows.outer * rows.size * rows.inner
+    whole_sign, scale = 1.0 if facts.attrs["inverse"] else -1.0, facts.attrs["scale"]
     return Pass(
-        "fft.wgsl",
-        (min(-(-count // GROUP), MAX_GROUPS), 1, 1),
-        (count, span, done, span // done, rows.inner, sign, 1.0 if inverse else -1.0,
-         facts.attrs["scale"] if last else 1.0),
+        shader,
+        (min(groups, MAX_GROUPS), 1, 1),
+        (*numbers, whole_sign, scale if last else 1.0),
         tuple(reads),
         ("result",) if last else (here,),
         tuple(front),
         ((here, complex64, size),) if number < 2 and not last else (),
-        places=places,
+        places=(("input", facts.layouts[0]),) if "input" in reads else (),
     )  # fmt: skip
 
 
@@ -180,19 +184,25 @@ def plan(facts: Facts) -> list[Pass]:
     rows = Rows(facts.out.numel // size // inner, size, inner)
     sign = 1.0 if facts.attrs["inverse"] else -1.0
     if facts.layouts[2] is None:
-        ends = Ends(f"return input_nth({rows.nth});", f"set_result({rows.nth}, v);")
+        ends = Ends(f"return {entered(facts, rows)};", f"set_result({rows.nth}, v);")
         return passes(facts, rows, [(sign, ends)])
     chirped = "c64(chirp_at(k).x, launch.whole * chirp_at(k).y)"
-    long = rows._replace(size=facts.layouts[1].numel)  # type: ignore[union-attr]
-    entered = (
+    long = rows._replace(size=smooth(2 * size - 1))
+    first = (
         f"if k >= {size}u {{ return c64(0.0, 0.0); }}"
-        f" return mul_c64(input_nth({rows.nth}), {chirped});"
+        f" return mul_c64({entered(facts, rows)}, {chirped});"
     )
     turned = "c64(kernel_at(k).x, -launch.whole * kernel_at(k).y)"
     left = f"if k < {size}u {{ set_result({rows.nth}, mul_c64(v, {chirped})); }}"
-    first = Ends(entered, f"set_HERE({long.nth}, v);")
-    second = Ends(f"return mul_c64(THERE_at({long.nth}), {turned});", left)
-    return passes(facts, long, [(-1.0, first), (1.0, second)])
+    there = Ends(first, f"set_HERE({long.nth}, v);")
+    back = Ends(f"return mul_c64(THERE_at({long.nth}), {turned});", left)
+    return passes(facts, long, [(-1.0, there), (1.0, back)])
+
+
+def entered(facts: Facts, rows: Rows) -> str:
+    """A number of the input, which may be real."""
+    number = f"input_nth({rows.nth})"
+    return number if facts.dtypes[0].is_complex else f"c64({number}, 0.0)"  # type: ignore[union-attr]
 
 
 # The op
@@ -219,16 +229,20 @@ def samples(rng):
     yield (numbers(60, 3),), {"dim": 0, "inverse": True, "scale": 0.5}
     yield (numbers(2, 17, 3),), {"dim": 1, "inverse": False, "scale": 1.0}  # Bluestein
     yield (numbers(2, 38),), {"dim": 1, "inverse": True, "scale": 0.1}
+    yield (normal(rng, 3, 12),), {"dim": 1, "inverse": False, "scale": 1.0}
+
+
+def fourier_grad(grad, input_dtype, dim, inverse, scale):
+    back = grad._fourier(dim, not inverse, scale)
+    return back if input_dtype.is_complex else back.real
 
 
 @declare(
     Structured,
     shape=lambda input, *tables, **attrs: input,
-    dtype=lambda input, *tables, **attrs: input,
+    dtype=lambda input, *tables, **attrs: input.to_complex(),
     plan=plan,
-    vjp={
-        "input": lambda grad, dim, inverse, scale: grad._fourier(dim, not inverse, scale),
-    },
+    vjp={"input": fourier_grad},
     samples=samples,
     promotes=False,
     complex=True,
@@ -240,7 +254,7 @@ def _fourier(input, roots: Other, chirp: Other, kernel: Other, dim: int, inverse
              scale: float):  # fmt: skip
     "sum over j of input[j] exp(-2 pi i j k / n) along dim, times scale; inverse: with + in front."
     if not input.size:
-        return input
+        return input.astype(np.result_type(input.dtype, np.complex64))
     if inverse:
         return np.fft.ifft(input, axis=dim, norm="forward") * input.real.dtype.type(scale)
     return np.fft.fft(input, axis=dim) * input.real.dtype.type(scale)
