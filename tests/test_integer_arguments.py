@@ -95,3 +95,20 @@ def test_sizes_are_ints_and_others_spoil_nothing(device, call):
         made = torch.rand(shape, device=device)
         assert made.shape == shape and {type(n) for n in made.shape} == {int}
         assert "tensor" in repr(made)
+
+
+@pytest.mark.parametrize("k", [2**31, 2**32, -(2**31) - 1, 2**40 + 1, -(2**63)])
+def test_diagonals_beyond_32_bits_lie_outside_of_the_matrix(device, k):
+    x = torch.ones(2, 3, device=device)
+    assert x.tril(k).sum() == (6 if k > 0 else 0)
+    assert x.triu(k).sum() == (0 if k > 0 else 6)
+    assert torch.tril_indices(2, 3, k, device=device).shape == (2, 6 if k > 0 else 0)
+    assert x.diagonal_scatter(x[0, :0], k).sum() == 6
+
+
+def test_what_no_int64_holds_and_strides_that_nobody_takes(device):
+    x = torch.ones(2, 3, device=device)
+    for call in (lambda: x.tril(2**63), lambda: x.sum(2**64), lambda: x.cumsum(-(2**63) - 1)):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            call()
+    assert x[:: 2**62].tolist() == x.unfold(0, 1, 2**62)[..., 0].tolist() == [[1, 1, 1]]

@@ -22,7 +22,9 @@ def integer(op: str, name: str, value: Any, place: int | None = None) -> Any:
     `place` is its position, counted from 1; None where it was given by name.
     """
     if type(value) is int:
-        return value
+        if -(1 << 63) <= value < 1 << 63:
+            return value
+        raise ValueError("Overflow when unpacking long long")
     number = element(value)
     if isinstance(number, OTHERS):
         where = "" if place is None else f" (position {place})"

@@ -12,6 +12,7 @@ from math import prod
 
 from wgtorch.errors import BroadcastError, DimOutOfRangeError
 
+LONGEST = 1 << 31  # of steps: one that is longer takes one element too
 remembered = lru_cache(maxsize=1 << 16, typed=True)  # 1.0 is not 1 here
 
 
@@ -116,7 +117,7 @@ class Layout:
         shape, strides = list(self.shape), list(self.strides)
         offset = self.offset + (start * strides[dim] if length else 0)
         shape[dim] = length
-        strides[dim] *= step
+        strides[dim] *= min(step, LONGEST)
         return Layout.of(tuple(shape), tuple(strides), offset)
 
     @remembered
@@ -154,7 +155,7 @@ class Layout:
         shape, strides = list(self.shape), list(self.strides)
         count = (shape[dim] - size) // step + 1
         inner = strides[dim]
-        shape[dim], strides[dim] = count, inner * step
+        shape[dim], strides[dim] = count, inner * min(step, LONGEST)
         return Layout.of((*shape, size), (*strides, inner), self.offset)
 
     @remembered
@@ -290,6 +291,8 @@ def wrap_dim(dim: int, rank: int) -> int:
         raise TypeError(f"dim must be an int, not {type(dim).__name__}")
     bound = rank or 1
     if not -bound <= dim < bound:
+        if not -(1 << 63) <= dim < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         raise DimOutOfRangeError(
             f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got"
             f" {dim})"

@@ -11,6 +11,12 @@ from wgtorch.op import Map, composite, declare
 from wgtorch.ops.samples import normal
 
 
+def within(diagonal: int, shape: tuple[int, ...]) -> int:
+    """The nearest diagonal that a matrix has, or one beside it."""
+    rows, columns = shape[-2:]
+    return max(-rows, min(diagonal, columns))
+
+
 def triangle(upper: bool) -> dict[str, Any]:
     """Facts of tril and triu."""
     name = "triu" if upper else "tril"
@@ -23,7 +29,11 @@ def triangle(upper: bool) -> dict[str, Any]:
     return {
         "shader": "triangle.wgsl",
         "shape": shape,
-        "numbers": lambda facts: (*facts.out.shape[-2:], facts.attrs["diagonal"], int(upper)),
+        "numbers": lambda facts: (
+            *facts.out.shape[-2:],
+            within(facts.attrs["diagonal"], facts.out.shape),
+            int(upper),
+        ),
         "places": lambda facts: {"input": facts.layouts[0]},
         "inplace": True,
         "samples": lambda rng: [
@@ -39,7 +49,7 @@ def triangle(upper: bool) -> dict[str, Any]:
 )
 def tril(input, diagonal: int = 0):
     "What is on and below the `diagonal`-th diagonal; zeros above."
-    return np.tril(input, diagonal)
+    return np.tril(input, within(diagonal, input.shape))
 
 
 @declare(
@@ -47,7 +57,7 @@ def tril(input, diagonal: int = 0):
 )
 def triu(input, diagonal: int = 0):
     "What is on and above the `diagonal`-th diagonal; zeros below."
-    return np.triu(input, diagonal)
+    return np.triu(input, within(diagonal, input.shape))
 
 
 @composite(

@@ -342,6 +342,7 @@ def select_scatter(input, src, dim: int, index: int):
 def diagonal_scatter(input, src, offset: int = 0, dim1: int = 0, dim2: int = 1):
     "`input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."
     out = np.array(input)
+    offset = max(-out.shape[dim1], min(offset, out.shape[dim2]))  # numpy's are of 32 bits
     diagonal = np.diagonal(out, offset, dim1, dim2)
     diagonal.flags.writeable = True
     diagonal[...] = src
