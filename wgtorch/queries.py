@@ -153,14 +153,21 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = No
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, device: Any = None,
                    requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Elements of any value (0 here) that lie in memory in the order of the dimensions listed."""
-    order = [int(d) for d in physical_layout]
-    if sorted(order) != list(range(len(tuple(size)))):
+    order, rank = [int(d) for d in physical_layout], len(tuple(size))
+    if len(order) != rank:
         raise RuntimeError(
             f"Number of dimensions in size does not match the length of the physical_layout; i.e."
-            f" len(size) = {len(tuple(size))} is not equal to len(physical_layout) = {len(order)}"
-            if len(order) != len(tuple(size))
-            else "Duplicate dim not allowed"
+            f" len(size) = {rank} is not equal to len(physical_layout) = {len(order)}"
         )
+    for place, d in enumerate(order):
+        if not 0 <= d < rank:
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {rank - 1}, but got {d} at"
+                f" index {place}).  NB: negative dims not currently supported; file an issue if you"
+                " want it."
+            )
+        if d in order[:place]:
+            raise RuntimeError("Duplicate dim not allowed")
     memory = empty([size[d] for d in order], dtype=dtype, device=device)
     return wanting(memory.permute([order.index(d) for d in range(len(order))]), requires_grad)
 

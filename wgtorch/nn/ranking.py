@@ -121,12 +121,12 @@ def multi_margin_loss(
             f" samples (batch size). Expected target size [{batch}], but got {list(target.shape)}."
             f" Input has shape {list(input.shape)}."
         )
-    if target.dtype is not wgtorch.int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
     if weight is not None and weight.numel() != input.shape[-1]:
         raise RuntimeError(
             f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}"
         )
+    if target.dtype is not wgtorch.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
     rows = input if input.ndim == 2 else input.reshape(1, -1)
     places = target.reshape(-1, 1)
     classes = rows.shape[1]
@@ -270,6 +270,8 @@ def gaussian_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """0.5 (log var + (input - target)^2 / var), the variance at least `eps`."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
     spread = input.new_full((), var) if isinstance(var, int | float) else var
     if spread.ndim and spread.shape != input.shape:
         if tuple(input.shape[:-1]) == tuple(spread.shape):

@@ -7,6 +7,8 @@ from typing import Any
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.dispatch.write import into
+from wgtorch.ops.correlation import check_channels, check_numbers
+from wgtorch.ops.even_pools import asked_size
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.pools import check, check_kind
 from wgtorch.ops.whole_means import whole_means
@@ -63,8 +65,10 @@ def conv3d(
             " instead"
         )
     step, apart = three(stride), three(dilation)
-    if min(step) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
+    check_numbers(step, (0,), apart, groups, (0,))
+    check_channels(
+        volume.shape, weight.shape, None if bias is None else tuple(bias.shape), False, groups
+    )
     front, back, pad = margins(padding, weight, step, apart)
     kind = volume.dtype
     if kind.itemsize == 2:  # planes are added
@@ -272,21 +276,12 @@ def avg_pool3d(
     return out.squeeze(0) if single else out
 
 
-def even_volume(name: str, input: Tensor, output_size: Any) -> tuple[Tensor, bool, list[int]]:
+def even_volume(name: str, input: Tensor, output_size: Any) -> tuple[Tensor, bool, tuple[int, ...]]:
     """What an adaptive pool is given, in five dimensions."""
     if input.ndim < 4:
         raise ValueError("Input dimension should be at least 4")
     volume, single = batched(input, name)
-    have = volume.shape[2:]
-    given = [output_size] * 3 if isinstance(output_size, int) else list(output_size)
-    if len(given) != 3:
-        raise RuntimeError(f"{name}: output_size must be 3")
-    if any([n is not None and n < 0 for n in given]):
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received"
-            f" {{{', '.join(map(str, given))}}}"
-        )
-    size = [n if size is None else int(size) for n, size in zip(have, given, strict=True)]
+    size = asked_size(name, output_size, tuple(volume.shape), 3)
     return volume, single, size
 
 

@@ -199,13 +199,20 @@ def result_shape(
 def result_dtype(input: DType, weight: DType, bias: DType | None, *rest, **attrs) -> DType:
     if input is not weight:
         raise RuntimeError(f"expected scalar type {input.short} but found {weight.short}")
-    if bias is not None and bias is not input:
-        names = {"Float": "float", "Double": "double"}
-        a, b = (names.get(d.short, f"c10::{d.short}") for d in (input, bias))
-        raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
+    check_bias_type(input, bias)
     if input is bool_:
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
     return input
+
+
+SPELLED = {"Float": "float", "Double": "double", "ComplexFloat": "c10::complex<float>",
+           "ComplexDouble": "c10::complex<double>"}  # fmt: skip
+
+
+def check_bias_type(input: DType, bias: DType | None) -> None:
+    if bias is not None and bias is not input:
+        a, b = (SPELLED.get(d.short, f"c10::{d.short}") for d in (input, bias))
+        raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
 
 
 # The maps
@@ -266,6 +273,8 @@ def with_parts(door):
 
     def call(input, weight, bias, *rest, **given):
         pair = (input, weight)
+        if isinstance(bias, View) and bias.dtype.is_complex:
+            check_bias_type(input.dtype, bias.dtype)
         if not all(isinstance(t, View) and t.dtype.is_complex for t in pair):
             return of_reals(input, weight, bias, *rest, **given)
         (a, b), (c, d) = [(t.real.contiguous(), t.imag.contiguous()) for t in pair]

@@ -105,16 +105,21 @@ def _adaptive_max_places(input, output_size: Any):
     return y * input.shape[-1] + columns[np.arange(output_size[1]), across]
 
 
-def asked_size(op: str, output_size: Any, have: tuple[int, ...]) -> tuple[int, ...]:
-    """`output_size`, None meaning the input's."""
+def asked_size(op: str, output_size: Any, shape: tuple[int, ...], dims: int) -> tuple[int, ...]:
+    """`output_size` of the last `dims` of a shape, None meaning what is there."""
+    have = shape[-dims:]
     given = (output_size,) * len(have) if isinstance(output_size, int) else tuple(output_size)
     if len(given) != len(have):
-        if len(have) == 1:
+        if dims == 1:
             raise RuntimeError(
                 f"{op}() argument 'output_size' should contain one int (got {len(given)})"
             )
-        raise RuntimeError(f"{op}: output_size must be {len(have)}")
+        said = "(): internal error: output_size.size()" if "max" in op else ": output_size"
+        raise RuntimeError(f"{op}{said} must be {dims}")
     size = tuple([n if want is None else int(want) for want, n in zip(given, have, strict=True)])
+    if min(size) < 0 and "max" in op:
+        whole = [*shape[:-dims], *(1,) * (dims == 1), *size]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {whole}")
     if min(size) < 0:
         raise RuntimeError(
             f"{op}: elements of output_size must be greater than or equal to 0 but received"
@@ -145,7 +150,7 @@ def adaptive_avg_pool2d(input, output_size: object):
     "The mean of windows chosen so that each plane becomes `output_size`; None keeps a size."
     if input.ndim < 3:
         raise ValueError("Input dimension should be at least 3")
-    size = asked_size("adaptive_avg_pool2d", output_size, tuple(input.shape[-2:]))
+    size = asked_size("adaptive_avg_pool2d", output_size, input.layout.shape, 2)
     check_kind(input, "adaptive_avg_pool2d")
     check_planes(input, "adaptive_avg_pool2d")
     return evenly(input, size)
@@ -155,7 +160,7 @@ def adaptive_avg_pool2d(input, output_size: object):
 def adaptive_avg_pool1d(input, output_size: object):
     "The mean of windows chosen so that each row becomes `output_size`."
     check_rows(input, "adaptive_avg_pool1d")
-    size = asked_size("adaptive_avg_pool1d", output_size, (input.shape[-1],))
+    size = asked_size("adaptive_avg_pool1d", output_size, input.layout.shape, 1)
     check_kind(input, "adaptive_avg_pool1d")
     return evenly(input.unsqueeze(-2), (1, *size)).squeeze(-2)
 
@@ -176,15 +181,14 @@ def adaptive_max_pool2d(input, output_size: object):
     if input.ndim < 3:
         raise ValueError("Input dimension should be at least 3")
     check_planes(input, "adaptive_max_pool2d")
-    return evenly_largest(
-        input, asked_size("adaptive_max_pool2d", output_size, tuple(input.shape[-2:]))
-    )
+    size = asked_size("adaptive_max_pool2d", output_size, input.layout.shape, 2)
+    return evenly_largest(input, size)
 
 
 @composite(samples=lambda rng: [((apart(rng, 2, 3, 8), 3), {})], method=False)
 def adaptive_max_pool1d(input, output_size: object):
     "(the largest of windows chosen so that each row becomes `output_size`, where it is)."
     check_rows(input, "adaptive_max_pool1d")
-    size = asked_size("adaptive_max_pool1d", output_size, (input.shape[-1],))
+    size = asked_size("adaptive_max_pool1d", output_size, input.layout.shape, 1)
     values, indices = evenly_largest(input.unsqueeze(-2), (1, *size))
     return values.squeeze(-2), indices.squeeze(-2)

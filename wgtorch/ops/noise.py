@@ -189,6 +189,9 @@ def bernoulli(input, p: float | None = None, *, generator: Any = None):
     return input._level((noise < (input.detach() if p is None else p)).to(input.dtype))
 
 
+MOST = 1 << 24  # categories that sums of floats tell apart
+
+
 @composite(method=True)
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator: Any = None):
     "Indices drawn by weight from each row: `num_samples` of them, with or without putting back."
@@ -220,11 +223,16 @@ def check_weights(input, num_samples: int, replacement: bool) -> None:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    if input.shape[-1] > MOST:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     weights = input.detach().float()
-    require(
-        (weights >= 0) & (weights < float("inf")),
-        "multinomial: probability tensor contains either `inf`, `nan` or element < 0",
-    )
+    if replacement and num_samples > 1:
+        said = "invalid multinomial distribution (encountering probability entry"
+        require(weights >= 0, f"{said} < 0)")
+        require(weights < float("inf"), f"{said} = infinity or NaN)")
+    else:
+        said = "probability tensor contains either `inf`, `nan` or element < 0"
+        require((weights >= 0) & (weights < float("inf")), f"multinomial: {said}")
     require(
         weights.amax(-1) > 0,
         "multinomial: invalid multinomial distribution (sum of probabilities <= 0)",

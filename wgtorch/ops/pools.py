@@ -46,7 +46,7 @@ def checked_window(op, kernel_size, stride, padding, dilation, ceil_mode, count)
 
 
 def check(op: str, size, step, pad, apart_) -> None:
-    if len(size) == 1 and op == "max_pool1d":
+    if op == "max_pool1d":
         check_row(size[0], step[0], pad[0], apart_[0])
     if min(step) == 0:
         raise RuntimeError("stride should not be zero")
@@ -102,13 +102,13 @@ def check_planes(input, op: str) -> None:
 
 def check_rows(input, op: str) -> None:
     """(batch, channels, length) or without batch."""
-    if input.ndim in (2, 3):
-        return
-    if op.startswith("max"):
+    if op == "max_pool1d" and (input.ndim not in (2, 3) or 0 in input.shape[-2:]):
         raise RuntimeError(
             f"{op}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input,"
             f" but got:{list(input.shape)}"
         )
+    if input.ndim in (2, 3):
+        return
     raise RuntimeError(
         f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1"
         f" 'self' (while checking arguments for {op})"
@@ -180,8 +180,8 @@ def max_pool1d_with_indices(input, kernel_size: object, stride: object = None,
                             padding: object = 0, dilation: object = 1,
                             ceil_mode: bool = False):  # fmt: skip
     "(the largest of each window, where in its row it is)."
-    check_rows(input, "max_pool1d")
-    w = window("max_pool1d", kernel_size, stride, padding, dilation, ceil_mode, 1)
+    check_rows(input, "max_pool1d_with_indices")
+    w = window("max_pool1d_with_indices", kernel_size, stride, padding, dilation, ceil_mode, 1)
     check_length(input, w)
     out, indices = largest(input.unsqueeze(-2), w, True)
     return out.squeeze(-2), indices.squeeze(-2)

@@ -62,16 +62,26 @@ def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = No
     return np.add.reduce(input, dim, input.dtype, keepdims=keepdim)
 
 
+NO_MEAN = (
+    "mean(): could not infer output dtype. {which} dtype must be either a floating point or complex"
+    " dtype. Got: {dtype}"
+)
+
+
+def of_fractions(args, given):
+    asked = given.get("dtype")
+    if asked is not None and asked.category < 2:
+        raise RuntimeError(NO_MEAN.format(which="Optional", dtype=asked.short))
+    return args, given
+
+
 @declare(
     Reduction,
     combine="a + b",
     identity="0",
     leave="a / count",
-    refuses=dict.fromkeys(
-        ("bool", "integer"),
-        "mean(): could not infer output dtype. Input dtype must be either a floating point or"
-        " complex dtype. Got: {dtype}",
-    ),
+    refuses=dict.fromkeys(("bool", "integer"), NO_MEAN.replace("{which}", "Input")),
+    arrange=of_fractions,
     vjp={
         "input": lambda grad, input_shape, dim, keepdim: (
             spread(grad, input_shape, dim, keepdim) / count(input_shape, dim)

@@ -29,11 +29,13 @@ def asked_spacing(input: Any, spacing: Any, dims: list[int], dim: Any) -> list[A
     if not isinstance(spacing, list | tuple):
         return [spacing] * len(dims)
     if len(spacing) != len(dims):
-        given = "" if dim is None else "out"
+        said = "torch.gradient expected spacing to be unspecified, a scalar"
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal"
-            f" to 'self.dim() = {input.ndim}', since dim argument was{' not' if not given else ''}"
-            f" given, but got a list of length {len(spacing)}"
+            f"{said}, or a list of length equal to 'self.dim() = {input.ndim}', since dim argument"
+            f" was not given, but got a list of length {len(spacing)}"
+            if dim is None
+            else f"{said} or it's spacing and dim arguments to have the same length, but got a"
+            f" spacing argument of length {len(spacing)} and a dim argument of length {len(dims)}."
         )
     return list(spacing)
 
