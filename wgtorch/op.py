@@ -142,6 +142,7 @@ class Elementwise(Op):
     # category (or "any bool": of a bool among others) -> PyTorch's complaint
     refuses: dict[str, str] = field(default_factory=dict)
     inplace: bool = True
+    tensors: int = 0  # how many inputs, from the first, must not be numbers
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index
     ufunc: Callable | None = None  # numpy's function that it is, which can write where it reads
@@ -260,8 +261,7 @@ class Structured(Op):
     outputs: tuple[str, ...] = ()  # names of several results
     differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
     promotes: bool = True  # unmarked inputs are cast to one common dtype first
-    # The input that the result is a copy of when the passes begin. The reference gets that copy.
-    starts_as: str = ""
+    starts_as: str = ""  # the input that the result begins as a copy of; the reference gets that
 
     @cached_property
     def gather(self) -> Callable:

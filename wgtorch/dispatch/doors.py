@@ -7,7 +7,7 @@ without attributes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import RECIPES, mask_of, record
@@ -34,6 +34,7 @@ from wgtorch.dtype import DType
 from wgtorch.integers import int_places
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
+from wgtorch.ops.arguments import no_numbers
 from wgtorch.settled import Met
 from wgtorch.storage import Storage, View, through_lens
 
@@ -126,7 +127,7 @@ def unary(op: Elementwise, tensor: type[Tensor]):
 
 
 def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = unfit):
-    typed, recipes = op.typed, RECIPES[op]
+    typed, recipes, tensors = op.typed, RECIPES[op], op.tensors
 
     def call(input, other):
         x, y = input, other
@@ -145,15 +146,19 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         elif isinstance(x, View):
             if type(y) not in NUMBERS and (y := plain(y)) is None:
                 return refuse(op, other)
+            if tensors == 2:
+                with_number(op, x, y)
             value, layout = x.storage.value, x.layout
             known, mask, writes = typed[value.dtype, type(y)], x._wants, x.storage.writes
         elif isinstance(y, View):
             if type(x) not in NUMBERS and (x := plain(x)) is None:
                 return refuse(op, input)
+            if tensors:
+                with_number(op, x, y)
             value, layout = y.storage.value, y.layout
             known, mask, writes = typed[type(x), value.dtype], 2 * y._wants, y.storage.writes
         else:
-            return refuse(op, x)
+            return refuse(op, x) if not tensors else numbers_only(op, x, y)
         layout, args = layout if layout.is_plain else meet(layout), (x, y)
         result = value.device.backend.elementwise(known, args, NO_ATTRS, layout)
         out = tensor(Storage(result), layout)
@@ -162,6 +167,17 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         return out
 
     return call
+
+
+def with_number(op: Elementwise, x: Any, y: Any) -> None:
+    """Complains of a number where there must be a tensor."""
+    no_numbers(op.name, op.tensors, **dict(zip(op.inputs, (x, y), strict=True)))
+
+
+def numbers_only(op: Elementwise, x: Any, y: Any) -> NoReturn:
+    if is_number(x) and is_number(y):
+        with_number(op, x, y)
+    unfit(op, x)
 
 
 def elementwise(op: Elementwise, tensor: type[Tensor]):

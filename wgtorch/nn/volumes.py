@@ -58,12 +58,6 @@ def conv3d(
 ) -> Tensor:
     """Windows over (N, C, D, H, W): a convolution of planes for each depth of the kernel."""
     volume, single = batched(input, "conv3d")
-    if weight.ndim != 5:
-        raise RuntimeError(
-            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight"
-            f" {list(weight.shape)}, but got 5-dimensional input of size {list(volume.shape)}"
-            " instead"
-        )
     step, apart = three(stride), three(dilation)
     check_numbers(step, (0,), apart, groups, (0,))
     check_channels(

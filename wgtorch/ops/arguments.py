@@ -88,6 +88,21 @@ def required(op: str, **tensors: Any) -> None:
             )
 
 
+def no_numbers(op: str, tensors: int, **given: Any) -> None:
+    """Complains of numbers among two operands of which the first, or both (2), must be a tensor."""
+    if tensors == 2:
+        required(op, **given)
+    first, second = given
+    if isinstance(given[first], View):
+        return
+    kinds = ["Tensor" if isinstance(a, View) else type(a).__name__ for a in given.values()]
+    raise TypeError(
+        f"{op}() received an invalid combination of arguments - got ({', '.join(kinds)}), but"
+        f" expected one of:\n * (Tensor {first}, Tensor {second})\n * (Tensor {first}, Number"
+        f" {second})"
+    )
+
+
 # Gradients of what is constant almost everywhere
 
 

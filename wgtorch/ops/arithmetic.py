@@ -10,6 +10,7 @@ from wgtorch.ops.arguments import (
     alike,
     category,
     floats_only,
+    no_numbers,
     nothing,
     nothing_for_other,
     unsupported,
@@ -83,6 +84,7 @@ def sub(input, other):
 @composite(samples=binary(), method=False)
 def rsub(input, other, *, alpha=1):
     "other - alpha * input"
+    no_numbers("rsub", 1, input=input, other=other)
     if alpha == 1:
         return other - input
     if isinstance(other, View):
@@ -260,6 +262,7 @@ def signbit(input):
     },
     samples=binary(distant),
     result="float",
+    tensors=1,
 )
 def copysign(input, other):
     "The magnitude of input with the sign of other"
@@ -274,6 +277,7 @@ def copysign(input, other):
     },
     samples=binary(distant),
     refuses=floats_only("hypot_cpu"),
+    tensors=2,
 )
 def hypot(input, other):
     "sqrt(input ** 2 + other ** 2), without overflow on the way"

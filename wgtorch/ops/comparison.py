@@ -19,6 +19,7 @@ def compared(sign: str, name: str, **facts):
         samples=binary(integers),
         result="bool",
         operator=sign,
+        tensors=1,
         aliases=(name,),
         **facts,
     )

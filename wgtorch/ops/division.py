@@ -110,6 +110,7 @@ def remainder(input, other):
     },
     samples=binary(apart, distant),
     refuses=unsupported("fmod_cpu", "bool"),
+    tensors=1,
 )
 def fmod(input, other):
     "What input / other rounded towards zero leaves; it has the sign of input"
@@ -176,6 +177,7 @@ def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     "gcd(input, other)",
     samples=binary(nonzero),
     refuses=unsupported("gcd_cpu", "bool", "float"),
+    tensors=2,
 )
 def gcd(input, other):
     "The greatest common divisor"
@@ -186,6 +188,7 @@ def gcd(input, other):
     "lcm(input, other)",
     samples=binary(nonzero),
     refuses=unsupported("lcm_cpu", "bool", "float"),
+    tensors=2,
 )
 def lcm(input, other):
     "The least common multiple"

@@ -9,7 +9,7 @@ import numpy as np
 
 from wgtorch.dtype import complex128, float64
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.arguments import category, floats_only, unsupported
+from wgtorch.ops.arguments import category, floats_only, no_numbers, unsupported
 from wgtorch.ops.samples import binary, distant, inside, normal, positive, unary
 from wgtorch.storage import View
 
@@ -86,6 +86,8 @@ def power_of_exponent(grad, input, exponent, result):
 @composite(samples=binary(positive, normal), inplace=True)
 def float_power(input, exponent):
     "input to the power exponent, in float64 or complex128"
+    if not isinstance(exponent, View):
+        no_numbers("float_power", 1, input=input, exponent=exponent)
     of_complex = any(category(x) == 3 for x in (input, exponent))
     wide, kind = (complex128, complex) if of_complex else (float64, float)
     input = input.to(wide) if isinstance(input, View) else kind(input)
@@ -229,6 +231,7 @@ def from_the_larger(door):
     gate=from_the_larger,
     refuses=floats_only("logaddexp_cpu"),
     inplace=False,
+    tensors=2,
 )
 def logaddexp(input, other):
     "log(exp(input) + exp(other)), without overflow on the way"
@@ -244,6 +247,7 @@ def logaddexp(input, other):
     samples=binary(),
     refuses=floats_only("logaddexp2_cpu"),
     inplace=False,
+    tensors=2,
 )
 def logaddexp2(input, other):
     "log2(2 ** input + 2 ** other), without overflow on the way"

@@ -6,7 +6,7 @@ import numpy as np
 
 from wgtorch.dtype import bfloat16, float16, int32, result_kind
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.arguments import floats_only, nothing, nothing_for_other
+from wgtorch.ops.arguments import floats_only, no_numbers, nothing, nothing_for_other
 from wgtorch.ops.samples import binary, integers, normal, unary
 from wgtorch.settled import results
 from wgtorch.storage import View
@@ -15,6 +15,7 @@ from wgtorch.storage import View
 @composite(samples=lambda rng: [((normal(rng, 3, 5), integers(rng, 3, 5)), {})], inplace=True)
 def ldexp(input, other):
     "input * 2 ** other"
+    no_numbers("ldexp", 2, input=input, other=other)
     if input.is_floating_point() and isinstance(other, View) and other.dtype.category < 2:
         other = other.to(input.dtype)
     return input * (2.0**other)

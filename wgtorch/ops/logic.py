@@ -12,7 +12,7 @@ from wgtorch.ops.samples import binary, bools, integers, unary
 
 
 def combined(wgsl: str):
-    return elementwise(wgsl, samples=binary(integers), result="bool", complex=True)
+    return elementwise(wgsl, samples=binary(integers), result="bool", complex=True, tensors=2)
 
 
 @combined("input && other")

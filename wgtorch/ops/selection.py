@@ -124,6 +124,7 @@ def shared(grad, input, other, loses):
     },
     samples=binary(apart, above),
     inplace=False,
+    tensors=2,
 )
 def maximum(input, other):
     "The larger of two; NaN if one is NaN"
@@ -138,6 +139,7 @@ def maximum(input, other):
     },
     samples=binary(apart, above),
     inplace=False,
+    tensors=2,
 )
 def minimum(input, other):
     "The smaller of two; NaN if one is NaN"
@@ -147,11 +149,12 @@ def minimum(input, other):
 @elementwise(
     "fmax(input, other)",
     vjp={
-        "input": lambda grad, input, other: grad.where((input >= other) | isnan(other), 0),
-        "other": lambda grad, input, other: grad.masked_fill((input >= other) | isnan(other), 0),
+        "input": lambda grad, input, other: grad.where((input >= other) | other.isnan(), 0),
+        "other": lambda grad, input, other: grad.masked_fill((input >= other) | other.isnan(), 0),
     },
     samples=binary(apart, above),
     inplace=False,
+    tensors=2,
 )
 def fmax(input, other):
     "The larger of two; NaN only if both are"
@@ -161,19 +164,16 @@ def fmax(input, other):
 @elementwise(
     "fmin(input, other)",
     vjp={
-        "input": lambda grad, input, other: grad.where((input <= other) | isnan(other), 0),
-        "other": lambda grad, input, other: grad.masked_fill((input <= other) | isnan(other), 0),
+        "input": lambda grad, input, other: grad.where((input <= other) | other.isnan(), 0),
+        "other": lambda grad, input, other: grad.masked_fill((input <= other) | other.isnan(), 0),
     },
     samples=binary(apart, above),
     inplace=False,
+    tensors=2,
 )
 def fmin(input, other):
     "The smaller of two; NaN only if both are"
     return np.fmin(input, other)
-
-
-def isnan(value):
-    return value.isnan() if isinstance(value, View) else value != value
 
 
 # Between bounds
@@ -187,6 +187,7 @@ def isnan(value):
     },
     samples=binary(apart, above),
     gate=lambda door: lambda input, min: door(input, bound(input, min, "clamp_min_scalar_cpu")),
+    tensors=1,
 )
 def clamp_min(input, min):
     "input, but min where it is below"
@@ -201,6 +202,7 @@ def clamp_min(input, min):
     },
     samples=binary(apart, above),
     gate=lambda door: lambda input, max: door(input, bound(input, max, "clamp_max_scalar_cpu")),
+    tensors=1,
 )
 def clamp_max(input, max):
     "input, but max where it is above"
@@ -209,7 +211,9 @@ def clamp_max(input, max):
 
 def bound(input, number, kernel="clamp_scalar_cpu"):
     """A number as a bound: a whole one must fit the dtype."""
-    if not isinstance(number, int) or input.storage.value.dtype.category > 1:
+    if not isinstance(number, int) or not isinstance(input, View):
+        return number
+    if input.storage.value.dtype.category > 1:
         return number
     if type(number) is bool and input.dtype is bool_:
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
@@ -301,7 +305,8 @@ def nan_to_num(input, nan: float = 0.0, posinf: float = 0.0, neginf: float = 0.0
 
 def of_one_dtype(door):
     def call(input, values):
-        if isinstance(values, View) and values.dtype is not input.dtype:
+        of_both = isinstance(input, View) and isinstance(values, View)
+        if of_both and values.dtype is not input.dtype:
             raise RuntimeError(
                 "heaviside is not yet implemented for tensors with different dtypes."
             )
@@ -314,6 +319,7 @@ def of_one_dtype(door):
     "select(relu(sign(input)), values, eq(input, 0))",
     samples=binary(normal),
     gate=of_one_dtype,
+    tensors=2,
 )
 def heaviside(input, values):
     "0 where input is negative or NaN, values where it is 0, 1 where it is positive"

@@ -69,6 +69,7 @@ def over_square(grad, leg, input, other):
     samples=binary(distant),
     result="float",
     aliases=("arctan2",),
+    tensors=2,
 )
 def atan2(input, other):
     "The angle of the point (other, input), in [-pi, pi]"

@@ -30,13 +30,10 @@ A vector without elements has no channels to normalize.
     nn.functional.batch_norm * float32,float16 value 3-4
 Distances from one product are exact to the root of float32's precision: torch's product is nearer.
     cdist webgpu float32 value 32
-Numbers are taken where torch insists on tensors.
-    __radd__,__rand__,__rmul__,__ror__,__rxor__,atan2,fmax,fmin * errors error 0-1
-    gcd,igamma,igammac,lcm,logical_and,logical_or,logical_xor * errors error 0-1
-    maximum,minimum,rsub * errors error 0-1
-    clamp_max,clamp_min * errors error 1
-    __rdiv__ * errors error 0-1
-    copysign,eq,float_power,fmod,ge,gt,heaviside,ldexp,le,lt,ne * errors error 0
+There is no gradient for the first argument, which may be a number; then the second may be, too.
+    igamma,igammac * errors error 0-1
+Methods are functions here, which no descriptor guards: `Tensor.__radd__(1, x)` is `x + 1`.
+    __radd__,__rand__,__rmul__,__ror__,__rxor__,__rdiv__ * errors error 0-1
 What is written may be read as well: a result is complete before anything is written.
     cat * errors error 6-8
     gather * errors error 6-7
@@ -47,7 +44,7 @@ What is written may be read as well: a result is complete before anything is wri
     aminmax * errors error 3
     complex,multinomial * errors error 2
     gather * errors error 1
-The same type of exception, in other words: PyTorch's are an assertion's, or of a length it adds.
+PyTorch's words are those of an assertion inside, and of a sum with a negative length.
     narrow_copy * errors error 1 6
 """
 
