@@ -207,14 +207,16 @@ fn cosh_f32(x: f32) -> f32 {
     return select(half + 0.25 / half, x, is_nan_f32(x));
 }
 
+// t / (t + 2) with t = e^|2 x| - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps the digits of small x.
 fn tanh_f32(x: f32) -> f32 {
-    let a = abs(x);
-    let square = x * x;
-    let near = x + x * square * (-0.3333328 + square * (0.13331409
-        + square * (-0.053737063 + square * (0.020630904 + square * -0.0056963395))));
-    let far = copysign_f32(1.0 - 2.0 / (exp_parts(min(2.0 * a, 40.0), 0.0, 0) + 1.0), x);
-    let result = select(far, near, a < 0.625);
-    return select(result, x, is_nan_f32(x) | (magnitude(x) < 0x39000000u));
+    let bounded = select(min(2.0 * abs(x), 22.0), x, is_nan_f32(x));
+    let sum = rounding(bounded * 1.442695);
+    let r = bounded - rounded_f32(sum) * 0.6931472;
+    let p = r + r * r * (0.49999997 + r * (0.16666542
+        + r * (0.04166743 + r * (0.008366875 + r * 0.0013871863))));
+    let scale = pow2(rounded_i32(sum));
+    let t = scale * p + (scale - 1.0);
+    return copysign_f32(t / (t + 2.0), x);
 }
 
 fn asinh_f32(x: f32) -> f32 {

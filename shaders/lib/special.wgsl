@@ -53,18 +53,23 @@ fn erfcx_f32(x: f32) -> f32 {
     return select(select(result, 0.0, is_posinf_f32(x)), x, is_nan_f32(x));
 }
 
-// erfc(a / sqrt 2) times a factor, a >= 0; with 1/2 the upper tail of the normal distribution.
+// The upper tail of the normal distribution from a >= 0, times a factor.
 fn normal_tail(a: f32, factor: f32) -> f32 {
     let bounded = min(a, 16.0);
-    let slow = factor * erfcx_positive(bounded * 0.70710677);
+    let slow = factor * normal_tail_slow(bounded);
     return select(copysign_f32(0.0, factor), slow * exp_minus_square(bounded, 0.5), a < 15.0);
 }
 
+// The same times e^(a^2 / 2), 0 <= a <= 16.
+fn normal_tail_slow(a: f32) -> f32 {
+    let t = 1.0 / (a + 3.0);
+    return t * (0.3988737 + t * (1.2016762 + t * (3.0467417 + t * (9.570594 + t * (-11.911176
+        + t * (154.80994 + t * (-580.16974 + t * (830.56525 + t * -435.5359))))))));
+}
+
 fn ndtr_f32(x: f32) -> f32 {
-    let tail = normal_tail(abs(x), 0.5);
-    let far = select(1.0 - tail, tail, signbit_f32(x));
-    let near = 0.5 + 0.5 * erf_near(x * 0.70710677);
-    return select(select(far, near, abs(x) < 0.5), x, is_nan_f32(x));
+    let tail = normal_tail(abs(x), 1.0);
+    return select(select(1.0 - tail, tail, signbit_f32(x)), x, is_nan_f32(x));
 }
 
 fn log_ndtr_f32(x: f32) -> f32 {
@@ -74,14 +79,30 @@ fn log_ndtr_f32(x: f32) -> f32 {
     return select(near, far, x < -1.0);
 }
 
+// x less |x| times the tail; of negative x only that, times |x| first: alone it may be subnormal.
 fn gelu_f32(x: f32) -> f32 {
-    let left = normal_tail(-x, 0.5 * x);  // the small tail times x first: alone it may be subnormal
-    let result = select(x * ndtr_f32(x), left, x < -0.5);
-    return select(result, float_of(0x7fc00000u), is_neginf_f32(x));
+    let missing = normal_tail(abs(x), abs(x));
+    let result = select(x - missing, -missing, signbit_f32(x));
+    return select(result, float_of(0x7fc00000u), is_neginf_f32(x) | is_nan_f32(x));
+}
+
+// The distribution, and x times its density.
+fn gelu_slope_f32(x: f32) -> f32 {
+    let a = min(abs(x), 16.0);
+    let falls = exp_parts(-0.5 * a * a, 0.0, 0);
+    let tail = falls * normal_tail_slow(a);
+    let result = select(1.0 - tail, tail, signbit_f32(x)) + x * falls * 0.3989423;
+    return select(result, x, is_nan_f32(x));
 }
 
 fn gelu_tanh_f32(x: f32) -> f32 {
     return x * sigmoid_f32(x * (1.5957691 + 0.071354814 * (x * x)));
+}
+
+fn gelu_tanh_slope_f32(x: f32) -> f32 {
+    let square = x * x;
+    let share = sigmoid_f32(x * (1.5957691 + 0.071354814 * square));
+    return share + x * share * (1.0 - share) * (1.5957691 + 0.21406444 * square);
 }
 
 // erfinv(x) / x of w = -log(1 - x^2)

@@ -101,10 +101,21 @@ def mish(input):
     return input * np.tanh(smooth)
 
 
-def slope_of_gelu(grad, input):
-    below = 0.5 * (1 + (input * sqrt(0.5)).erf())
-    density = (input * input * -0.5).exp() * (1 / sqrt(2 * pi))
-    return grad * (below + input * density)
+def normal_density(input):
+    return (input * input * -0.5).exp() * (1 / sqrt(2 * pi))
+
+
+@elementwise(
+    "gelu_slope(input)",
+    vjp={"input": lambda grad, input: grad * normal_density(input) * (2 - input * input)},
+    samples=unary(),
+    refuses=floats_only("GeluBackwardKernelImpl"),
+    torch="-",
+    inplace=False,
+)
+def _gelu_slope(input):
+    "The derivative of gelu: the normal distribution, and input times its density."
+    return special.ndtr(input) + input * np.exp(input * input * -0.5) * (1 / sqrt(2 * pi))
 
 
 def in_this_form(door):
@@ -122,7 +133,7 @@ def in_this_form(door):
 
 @elementwise(
     "gelu(input)",
-    vjp={"input": slope_of_gelu},
+    vjp={"input": lambda grad, input: grad * input._gelu_slope()},
     samples=unary(),
     refuses=floats_only("GeluKernelImpl"),
     front=in_this_form,
@@ -133,16 +144,35 @@ def gelu(input):
     return input * special.ndtr(input)
 
 
-def slope_of_gelu_tanh(grad, input):
-    cubic, factor = 0.044715, sqrt(2 / pi)
-    t = (factor * (input + cubic * input * input * input)).tanh()
-    inner = factor * (1 + 3 * cubic * input * input)
-    return grad * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * inner)
+FIRST, CUBIC = 2 * sqrt(2 / pi), 0.044715 * 2 * sqrt(2 / pi)  # (1 + tanh(y)) / 2 = sigmoid(2 y)
+
+
+def curve_of_gelu_tanh(grad, input):
+    square = input * input
+    share = (input * (FIRST + CUBIC * square)).sigmoid()
+    steep = FIRST + 3 * CUBIC * square
+    bend = steep * steep * (1 - 2 * share) + 6 * CUBIC * input
+    return grad * share * (1 - share) * (2 * steep + input * bend)
+
+
+@elementwise(
+    "gelu_tanh_slope(input)",
+    vjp={"input": curve_of_gelu_tanh},
+    samples=unary(),
+    refuses=floats_only("GeluBackwardKernelImpl"),
+    torch="-",
+    inplace=False,
+)
+def _gelu_tanh_slope(input):
+    "The derivative of gelu with its distribution approximated by a tanh."
+    square = input * input
+    share = logistic(input * (FIRST + CUBIC * square))
+    return share + input * share * (1 - share) * (FIRST + 3 * CUBIC * square)
 
 
 @elementwise(
     "gelu_tanh(input)",
-    vjp={"input": slope_of_gelu_tanh},
+    vjp={"input": lambda grad, input: grad * input._gelu_tanh_slope()},
     samples=unary(),
     refuses=floats_only("GeluKernelImpl"),
     torch="-",
