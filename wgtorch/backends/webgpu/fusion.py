@@ -35,14 +35,15 @@ by_age = attrgetter("age")
 class Load:
     """An element of a filled buffer."""
 
-    __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "numbers",
-                 "size")  # fmt: skip
+    __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "noted",
+                 "numbers", "size")  # fmt: skip
 
     def __init__(self, buffer: Any, layout: Layout, dtype: DType):
         self.buffer, self.dtype = buffer, dtype
         self.layout = layout  # broadcast to the program's shape
         self.form, self.numbers, self.fours = 0, (), ""
         self.size = 0  # see Promise
+        self.noted = False  # whether Holdings have counted it
         self.kind: Any = dtype  # what a kernel's text must know
         if not layout.is_plain:
             self.form, self.numbers = layout.form, layout.numbers

@@ -26,7 +26,7 @@ class Holdings:
     def __init__(self, home: WebGPU):
         self.home = home
         self.noted: list[Any] = []  # weak references to what was promised, oldest first
-        self.since = 0  # bytes of large operands since the last look
+        self.since = 0  # bytes of large operands met since the last look
         self.reserved = 0  # what the pool had then
         self.looking = False
 
@@ -52,7 +52,8 @@ class Holdings:
         """Of a promise that stands on large operands."""
         self.noted.append(promise.target)
         for arg in promise.args:
-            if type(arg) is Load and arg.size >= HEAVY:
+            if type(arg) is Load and arg.size >= HEAVY and not arg.noted:
+                arg.noted = True  # once: ops on an operand that stays need no look each
                 self.since += arg.buffer.block.leased
         if self.since >= self.bound or len(self.noted) > 1000:
             self.look()
