@@ -56,6 +56,8 @@ def is_elementwise(op: Op) -> bool:
 
 
 def has_gradient(op: Op) -> bool:
+    if op.derived:
+        return False  # its formulas are right only where those are: the op that calls it tells
     return bool(op.vjp) or (not hasattr(op, "wgsl") and type(op).__name__ == "Composite")
 
 

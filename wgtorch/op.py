@@ -55,6 +55,7 @@ class Op:
     samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
     vjp: dict[str, Callable] = field(default_factory=dict)
     owes_vjp: bool = False  # whether backward is an error while there are no formulas
+    derived: tuple[str, ...] = ()  # inputs made of another: its formula counts what these owe
     gate: Callable | None = None  # door -> a door that refuses more, or knows a shorter way
     front: Callable | None = None  # door -> what users call, where that takes more than the kernel
     torch: str = ""  # dotted name to compare with; default: the same name
@@ -136,8 +137,7 @@ class Elementwise(Op):
     """
 
     wgsl: str | dict[str, str]
-    # "same" | "float" (integers become the default dtype) | "bool" | "real" or "complex" (the dtype
-    # of the parts of complex numbers, or of what has such parts)
+    # "same" | "float" (integers: default) | "bool" | "real", "complex": dtype of parts, of both
     result: str = "same"
     # category (or "any bool": of a bool among others) -> PyTorch's complaint
     refuses: dict[str, str] = field(default_factory=dict)

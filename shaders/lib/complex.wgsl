@@ -14,6 +14,7 @@ fn sub_c64(a: c64, b: c64) -> c64 { return a - b; }
 fn neg_c64(z: c64) -> c64 { return -z; }
 fn conj_c64(z: c64) -> c64 { return c64(z.x, -z.y); }
 fn by_i_c64(z: c64) -> c64 { return c64(-z.y, z.x); }
+fn parts_exchanged_c64(z: c64) -> c64 { return c64(z.y, z.x); }
 fn mul_c64(a: c64, b: c64) -> c64 { return c64(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 fn square_c64(z: c64) -> c64 { return mul_c64(z, z); }
 

@@ -23,7 +23,7 @@ new = object.__new__
 
 
 class Formula(NamedTuple):
-    """How the gradients of one input are computed."""
+    """How the gradients of one input are computed, or of several that a function `answers` for."""
 
     function: Callable[..., Any]
     pick: Callable[[list], list]  # its arguments, of all facts of the node
@@ -56,7 +56,8 @@ class Recipe:
         wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in vjp}
         wanting = {n: places for n, places in wanting.items() if places}
         self.places = [i for places in wanting.values() for i in places]
-        self.only = self.places[0] if len(self.places) == 1 and sizes is None else None
+        plain = sizes is None and not any([hasattr(vjp[n], "answers") for n in wanting])
+        self.only = self.places[0] if len(self.places) == 1 and plain else None
         asked = {n: asks(vjp[n]) for n in wanting}
         self.asked = {ask for formula in vjp.values() for ask in asks(formula)}
         self._plan_facts({ask for every in asked.values() for ask in every})
@@ -64,10 +65,19 @@ class Recipe:
         place = {name: i for i, name in enumerate(["grad", *self.names])}
         self.formulas = []
         # the first input's comes last: the ops that its gradient goes on to may end that kernel
+        met = set()
         for n, places in reversed(wanting.items()):
+            if vjp[n] in met:
+                continue
             parents = [self.places.index(i) for i in places]
             members = list(zip(parents, [i - spans[n].start for i in places], strict=True))
             into = None if sizes and sizes[op.inputs.index(n)] is not None else parents[0]
+            answers = getattr(vjp[n], "answers", ())
+            if answers:
+                met.add(vjp[n])
+                found = [(wanting.get(name), k) for k, name in enumerate(answers)]
+                members = [(self.places.index(at[0]), k) for at, k in found if at]
+                into = None
             picks = [place[ask] for ask in asked[n]]
             self.formulas.append(Formula(vjp[n], picker(picks), into, members, picks))
         self._needed: dict[tuple[bool, ...], set[int]] = {}

@@ -55,6 +55,11 @@ class Differentiable:
     def requires_grad(self, wanted: bool) -> None:
         self.requires_grad_(wanted)
 
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether ops on it are recorded now: a leaf may want a gradient while nothing is."""
+        return state.recording and self.requires_grad
+
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Says in place whether ops on this tensor are to be recorded; only for leaves."""
         if not isinstance(requires_grad, bool | int):

@@ -5,6 +5,7 @@ from wgtorch.ops import (
     advanced,
     affine,
     arithmetic,
+    batch_norm,
     bessel,
     calculus,
     classes,
@@ -77,14 +78,14 @@ from wgtorch.ops import (
 )  # fmt: skip
 
 __all__ = [
-    "activations", "advanced", "affine", "arithmetic", "bessel", "calculus", "classes",
-    "comparison", "complexes", "contraction", "convolution", "correlation", "counting", "diagonals",
-    "division", "eigen", "einsum", "even_pools", "exponentials", "extremes", "factorization",
-    "floating", "foremost", "fourier", "gammas", "gaussian", "grids", "indexing", "joining",
-    "linalg", "linear", "logic", "margins", "masks", "membership", "moments", "movement", "noise",
-    "normalization", "norms", "poisson", "polynomials", "pooling", "pools", "powers", "quantizing",
-    "ranking", "rectifiers", "reductions", "reinterpretation", "requirements", "rounding", "rows",
-    "scans", "scattering", "segments", "selection", "slants", "slopes", "softmax", "solving",
-    "sorting", "special", "spectra", "spectrograms", "splitting", "statistics", "transform",
-    "trigonometry", "uniqueness", "updates", "views",
+    "activations", "advanced", "affine", "arithmetic", "batch_norm", "bessel", "calculus",
+    "classes", "comparison", "complexes", "contraction", "convolution", "correlation", "counting",
+    "diagonals", "division", "eigen", "einsum", "even_pools", "exponentials", "extremes",
+    "factorization", "floating", "foremost", "fourier", "gammas", "gaussian", "grids", "indexing",
+    "joining", "linalg", "linear", "logic", "margins", "masks", "membership", "moments", "movement",
+    "noise", "normalization", "norms", "poisson", "polynomials", "pooling", "pools", "powers",
+    "quantizing", "ranking", "rectifiers", "reductions", "reinterpretation", "requirements",
+    "rounding", "rows", "scans", "scattering", "segments", "selection", "slants", "slopes",
+    "softmax", "solving", "sorting", "special", "spectra", "spectrograms", "splitting",
+    "statistics", "transform", "trigonometry", "uniqueness", "updates", "views",
 ]  # fmt: skip

@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wgtorch.backend import fulfil
 from wgtorch.op import Maybe, Reduction, Rowwise, composite, declare, elementwise
-from wgtorch.ops.moments import MOMENTS, variance
-from wgtorch.ops.reductions import count, spread
-from wgtorch.ops.samples import normal, positive
+from wgtorch.ops.arguments import floats_only
+from wgtorch.ops.complexes import complex_
+from wgtorch.ops.samples import normal
 from wgtorch.ops.softmax import is_recorded
 
 
-def kept(grad: Any, node: Any, name: str, make: Any) -> Any:
-    """What the formulas of one node share, kept on the gradient they are all given.
+def answering(*inputs: str) -> Callable[[Any], Any]:
+    """Marks a formula that gives the gradients of several inputs, which share most of the work."""
 
-    `node` is something only that node has: a gradient may be given to several nodes.
-    """
-    shared = grad.__dict__.setdefault("_shared_by_formulas", {})
-    if (node, name) not in shared:
-        shared[node, name] = make()
-    return shared[node, name]
+    def marked(formula: Any) -> Any:
+        formula.answers = inputs
+        return formula
+
+    return marked
+
+
+@elementwise(
+    "c64(grad, grad * ((input - mean) * rstd))",
+    samples=lambda rng: [((normal(rng, 4, 3, 8), *[normal(rng, 4, 3, 8) for _ in range(3)]), {})],
+    refuses=floats_only("normed"),
+    result="complex",
+    torch="-",
+    inplace=False,
+)
+def _with_normed(grad, input, mean, rstd):
+    "grad and its product with the normalised input, as the parts of a complex number."
+    return complex_.reference(grad, grad * ((input - mean) * rstd))
+
+
+@declare(
+    Reduction,
+    combine="a + b",
+    identity="0",
+    leave=("a", "parts_exchanged(a)"),
+    outputs=("real", "imag"),
+    result=("real", "real"),
+    no_dims="none",
+    complex=True,
+    samples=lambda rng: [
+        ((normal(rng, 4, 3, 8) + 1j * normal(rng, 4, 3, 8),), {"dim": (0, 2), "keepdim": True}),
+        ((normal(rng, 40, 8) + 1j * normal(rng, 40, 8),), {"dim": (0,), "keepdim": False}),
+    ],
+)
+def _sums_of_parts(input, dim: object, keepdim: bool):
+    "(sum of the real parts, sum of the imaginary parts) over dim: two folds in one."
+    sums = np.add.reduce(input, dim, keepdims=keepdim)
+    return np.real(sums), np.imag(sums)
+
+
+def sums(grad, input, mean, rstd, dims):
+    """(sum of grad, sum of grad * normalised) over dims, which keep a place."""
+    return grad._with_normed(input, mean, rstd)._sums_of_parts(dims, True)
 
 
 # Layer norm: rows are the last dimensions
@@ -79,10 +116,15 @@ def row_stats(input, dims: tuple[int, ...], eps: float):
     return input.mean(dims, True), (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
 
 
-def of_layer_weight(grad, input, weight_shape, mean, rstd, rank, eps):
+@answering("weight", "bias")
+def of_layer_weights(grad, input, mean, rstd, rank, eps):
+    shape = tuple(input.shape[len(input.shape) - rank :])
     if is_recorded(grad, input):
         mean, rstd = row_stats(input, last(input.shape, rank), eps)
-    return (grad * ((input - mean) * rstd)).sum_to_size(weight_shape)
+        along = grad * ((input - mean) * rstd)
+        return along.sum_to_size(shape), grad.sum_to_size(shape)
+    total, along = sums(grad, input, mean, rstd, tuple(range(len(input.shape) - rank)))
+    return along.reshape(shape).to(grad.dtype), total.reshape(shape).to(grad.dtype)
 
 
 @declare(
@@ -98,8 +140,8 @@ def of_layer_weight(grad, input, weight_shape, mean, rstd, rank, eps):
     absent={"weight": "1.0", "bias": "0.0"},
     vjp={
         "input": of_layer_input,
-        "weight": of_layer_weight,
-        "bias": lambda grad, bias_shape: grad.sum_to_size(bias_shape),
+        "weight": of_layer_weights,
+        "bias": of_layer_weights,
     },
     samples=layer_samples,
 )
@@ -192,149 +234,3 @@ def by_channel(input, weight, bias):
 
 def channel_shape(input) -> tuple[int, ...]:
     return (1, input.shape[1], *[1] * (input.ndim - 2))
-
-
-# Batch norm: rows are channels, spread over the batch
-
-
-def of_batch_stats(grad, input, _mean, rstd, dim, keepdim):
-    """Of mean and rstd; the variance is for the running one only."""
-    of_mean, of_rstd = grad
-    size, total = count(input.shape, dim), None
-    if of_mean is not None:
-        total = spread(of_mean, input.shape, dim, keepdim) / size
-    if of_rstd is not None:
-        slope = (of_rstd * rstd * rstd * rstd / -size).restored(dim, keepdim)
-        part = slope * (input - _mean.restored(dim, keepdim))
-        total = part if total is None else total + part
-    return total
-
-
-@declare(
-    Reduction,
-    **MOMENTS,
-    outputs=("_mean", "rstd", "var"),
-    result=("same", "same", "same"),
-    differentiable=(True, True, False),
-    leave=("mean_of(a)", "rsqrt(variance(a, 0.0) + eps)", "variance(a, 1.0)"),
-    vjp={"input": of_batch_stats},
-    samples=lambda rng: [
-        ((normal(rng, 4, 3, 5),), {"dim": (0, 2), "keepdim": True, "eps": 1e-5}),
-        ((normal(rng, 4, 3, 8),), {"dim": (0, 2), "keepdim": False, "eps": 1e-3}),
-    ],
-)
-def _batch_stats(input, dim: object, keepdim: bool, eps: float):
-    "(mean, 1 / sqrt(variance + eps), unbiased variance) over dim, in one pass."
-    mean = np.mean(input, axis=dim, keepdims=keepdim)
-    rstd = 1 / np.sqrt(variance(input, dim, 0, keepdim) + eps)
-    return mean, rstd, variance(input, dim, 1, keepdim)
-
-
-def sums(grad, input, mean, rstd):
-    """(sum of grad, sum of grad * normalised) of each row: what the formulas of a norm share."""
-
-    def make():
-        total = grad.sum_to_size(mean.shape)  # first: it makes grad, and lets go of its operands
-        along = grad * ((input - mean) * rstd)
-        return total, along.sum_to_size(mean.shape)
-
-    return kept(grad, mean.storage.value, "sums", make)
-
-
-@elementwise(
-    "(input - mean) * rstd * weight + bias",
-    vjp={
-        "input": lambda grad, rstd, weight: grad * (rstd * weight),
-        "mean": lambda grad, input, mean, rstd, weight: (
-            -sums(grad, input, mean, rstd)[0] * (rstd * weight)
-        ),
-        "rstd": lambda grad, input, mean, rstd, weight: (
-            sums(grad, input, mean, rstd)[1] * (weight / rstd)
-        ),
-        "weight": lambda grad, input, mean, rstd: sums(grad, input, mean, rstd)[1],
-        "bias": lambda grad, input, mean, rstd: sums(grad, input, mean, rstd)[0],
-    },
-    samples=lambda rng: [
-        ((normal(rng, 4, 3, 5), *[positive(rng, 1, 3, 1) for _ in range(4)]), {}),
-        ((normal(rng, 4, 8), *[positive(rng, 8) for _ in range(4)]), {}),
-    ],
-    refuses=dict.fromkeys(("bool", "integer"), "batch_norm is computed in floats, not in {dtype}"),
-    inplace=False,
-)
-def _normalized(input, mean, rstd, weight, bias):
-    "Shifted and scaled twice: to mean 0 and variance 1, then by weight and bias, of one shape."
-    return (input - mean) * rstd * weight + bias
-
-
-def batch_dims(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (0, *range(2, len(shape)))
-
-
-@composite(
-    samples=lambda rng: [
-        ((normal(rng, 4, 3, 5), normal(rng, 3), normal(rng, 3), None, None, True, 0.1, 1e-5), {}),
-        ((normal(rng, 4, 3), None, None, normal(rng, 3), positive(rng, 3), False, 0.1, 1e-5), {}),
-    ],
-    method=False,
-)
-def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_var: Maybe,
-               training: bool, momentum: float, eps: float,
-               cudnn_enabled: bool = True):  # fmt: skip
-    "Per channel (dimension 1): by the batch in training, else by the running mean and variance."
-    if input.ndim < 2:
-        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
-    if eps < 0:
-        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    if input.dtype.category < 2:
-        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
-    check_channels(input, weight=weight, bias=bias, running_mean=running_mean,
-                   running_var=running_var)  # fmt: skip
-    shape = channel_shape(input)
-    if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("running_mean and running_var must be given in evaluation mode")
-        scale = (running_var + eps).rsqrt()
-        scale = scale if weight is None else scale * weight
-        shift = -running_mean * scale if bias is None else bias - running_mean * scale
-        return input * scale.reshape(shape) + shift.reshape(shape)
-    mean, rstd, var = input._batch_stats(batch_dims(input.shape), True, eps)
-    if running_mean is not None:
-        moved(running_mean, mean.detach().reshape(running_mean.shape), momentum)
-    if running_var is not None:
-        moved(running_var, var.reshape(running_var.shape), momentum)
-    weight = 1.0 if weight is None else weight.reshape(shape)
-    bias = 0.0 if bias is None else bias.reshape(shape)
-    return input._normalized(mean, rstd, weight, bias)
-
-
-def moved(running, now, momentum: float) -> None:
-    """A running statistic, nearer to what it is now."""
-    running._mixed_(now.to(running.dtype), 1 - momentum, momentum)
-    fulfil(running)
-
-
-def check_channels(input, **given: Any) -> None:
-    for name, tensor in given.items():
-        if tensor is not None and tensor.numel() != input.shape[1]:
-            raise RuntimeError(
-                f"{name} should contain {input.shape[1]} elements not {tensor.numel()}"
-            )
-
-
-@composite(samples=lambda rng: [((normal(rng, 2, 3, 8),), {})], method=False)
-def instance_norm(input, weight: Maybe = None, bias: Maybe = None, running_mean: Maybe = None,
-                  running_var: Maybe = None, use_input_stats: bool = True, momentum: float = 0.1,
-                  eps: float = 1e-5, cudnn_enabled: bool = True):  # fmt: skip
-    "Each channel of each sample at mean 0 and variance 1, then scaled and shifted by channel."
-    if not use_input_stats:
-        shape = channel_shape(input)
-        scale = (running_var + eps).rsqrt().reshape(shape)
-        return by_channel((input - running_mean.reshape(shape)) * scale, weight, bias)
-    dims = tuple(range(2, input.ndim))
-    if running_mean is not None:
-        moved(running_mean, input.detach().mean(dims).mean(0), momentum)
-    if running_var is not None:
-        moved(running_var, input.detach().var(dims).mean(0), momentum)
-    rows = input.reshape((input.shape[0] * input.shape[1], -1 if input.numel() else 0))
-    normed = rows._layer_norm(None, None, 1, eps)[0].reshape(input.shape)
-    return by_channel(normed, weight, bias)

@@ -49,9 +49,7 @@ def total(array: np.ndarray, dim: int) -> np.ndarray:
 
 def is_recorded(*tensors: Any) -> bool:
     """Whether what is computed of these will be differentiated again."""
-    return any(
-        t.device.level or (t.requires_grad and t.view(t.shape).requires_grad) for t in tensors
-    )  # a leaf may want a gradient while nothing is recorded: then what comes of it does not
+    return any([t.device.level or t._is_recorded for t in tensors])
 
 
 @declare(
