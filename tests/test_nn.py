@@ -299,3 +299,11 @@ def test_initializers():
         nn.init.xavier_uniform_(wt.empty(3))
     with pytest.warns(UserWarning, match="zero-element tensors is a no-op"):
         nn.init.kaiming_uniform_(wt.empty(0, 3))
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 4), (3, 0, 4), (0, 4)])
+def test_attention_of_nothing(device, shape):
+    x = wt.zeros(shape, device=device)
+    out, weights = nn.MultiheadAttention(4, 2).to(device)(x, x, x)
+    assert out.shape == shape
+    assert weights.shape == (*shape[1:-1], shape[0], shape[0])

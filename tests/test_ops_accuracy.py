@@ -95,3 +95,10 @@ def test_products_of_many_more_matrices_than_workgroups(webgpu):
     y = RNG.integers(0, 5, (70_000, 5, 4)).astype(np.float32)
     got = torch.tensor(x, device=webgpu) @ torch.tensor(y, device=webgpu)
     np.testing.assert_array_equal(got.cpu().numpy(), x @ y)
+
+
+def test_logit_of_what_is_cut_by_an_eps_beyond_a_half(device):
+    x = torch.tensor([0.1, 0.5, 0.9, float("nan")], device=device)
+    got = x.logit(0.75).tolist()  # below 0.75 it is 0.75, else 0.25
+    assert got[:3] == pytest.approx([1.0986123, 1.0986123, -1.0986123])
+    assert got[3] != got[3]

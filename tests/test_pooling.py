@@ -113,3 +113,13 @@ def test_a_long_row_is_smoothed_without_a_matrix():
     x = torch.ones(1, 1, 1, 30_000)
     out = torch.nn.functional.interpolate(x, (1, 40_000), mode="bicubic", antialias=True)
     assert (out - 1).abs().max() < 1e-6
+
+
+def test_power_means_of_infinite_and_odd_powers(device):
+    x = torch.tensor([[[1.0, -3.0, -2.0, 0.5]]], device=device)
+    pool = torch.nn.functional.lp_pool1d
+    assert pool(x, float("inf"), 2).tolist() == [[[3, 2]]]
+    assert pool(x, -float("inf"), 2).tolist() == [[[1, 0.5]]]
+    assert pool(x, 1, 2).tolist() == [[[-2, -1.5]]]
+    deep = x.reshape(1, 1, 1, 1, 4)
+    assert torch.nn.functional.lp_pool3d(deep, float("inf"), (1, 1, 4)).flatten().tolist() == [3]

@@ -343,3 +343,14 @@ def test_more_groups_than_an_axis_has(webgpu):
     x.index_put_((torch.tensor([1], device=webgpu),), ones)
     assert x[1].sum().item() == width
     assert x[0].sum().item() == 0
+
+
+def test_weights_that_are_counted_as_doubles_on_the_cpu(device):
+    index = torch.tensor([1, 1, 0], device=device)
+    wide = torch.float64 if device == "cpu" else torch.float32
+    for dtype in (torch.float16, torch.int32):
+        counts = torch.bincount(index, torch.full((3,), 2049, dtype=dtype, device=device))
+        assert counts.dtype is wide
+        assert counts.tolist() == ([2048, 4096] if dtype is torch.float16 else [2049, 4098])
+    assert torch.bincount(index, torch.ones(3, device=device)).dtype is torch.float32
+    assert torch.bincount(index[:0], torch.ones(0, device=device), 2).dtype is torch.int64

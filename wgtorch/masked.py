@@ -37,18 +37,30 @@ def filled(input: Tensor, mask: Tensor | None, value: Any, dtype: Any = None) ->
 
 
 def dims_of(input: Tensor, dim: Any) -> tuple[int, ...]:
-    """All dimensions for None and ()."""
+    """The dimensions in order; all for None and ()."""
     if dim is None or dim == ():
         return tuple(range(input.ndim))
-    return (dim,) if isinstance(dim, int) else tuple(dim)
+    found: list[int] = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if d in found:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+        found.append(wrap_dim(d, input.ndim))
+    return tuple(sorted(found))
 
 
-def extreme(input: Tensor, largest: bool) -> Any:
-    """What no element goes beyond."""
+def first_of(input: Tensor, dim: Any) -> int:
+    """The one dimension of what goes along one."""
+    return dims_of(input, dim)[0]
+
+
+def extreme(name: str, input: Tensor, mask: Tensor | None, largest: bool) -> Any:
+    """What no element goes beyond, where something is masked."""
+    if mask is None:
+        return None
     if input.dtype.is_floating_point:
         return -inf if largest else inf
-    if input.dtype is wgtorch.bool:
-        return not largest
+    if input.dtype is wgtorch.bool or input.dtype.is_complex:
+        raise NotImplementedError(f"identity of {name} on {input.dtype} input")
     limits = wgtorch.iinfo(input.dtype)
     return limits.min if largest else limits.max
 
@@ -63,69 +75,85 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     result = filled(input, mask, 1, dtype)
     if not input.ndim:
         return result.prod()
-    for d in sorted([wrap_dim(d, input.ndim) for d in dims_of(input, dim)], reverse=True):
+    for d in reversed(dims_of(input, dim)):
         result = result.prod(d, keepdim=keepdim)
     return result
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The largest of what is not masked; the least there is of nothing."""
-    return filled(input, mask, extreme(input, True), dtype).amax(dims_of(input, dim), keepdim)
+    input = input if dtype is None else input.to(dtype)
+    least = extreme("amax", input, mask, True)
+    return filled(input, mask, least).amax(dims_of(input, dim), keepdim)
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The smallest of what is not masked; the greatest there is of nothing."""
-    return filled(input, mask, extreme(input, False), dtype).amin(dims_of(input, dim), keepdim)
+    input = input if dtype is None else input.to(dtype)
+    most = extreme("amin", input, mask, False)
+    return filled(input, mask, most).amin(dims_of(input, dim), keepdim)
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Where the largest is of what is not masked, as `dtype` (default: the input's)."""
-    found = filled(input, mask, extreme(input, True), dtype).argmax(dim, keepdim)
-    return found.to(dtype or input.dtype)
+    input = input if dtype is None else input.to(dtype)
+    found = filled(input, mask, extreme("argmax", input, mask, True)).argmax(dim, keepdim)
+    return found.to(input.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Where the smallest is of what is not masked, as `dtype` (default: the input's)."""
-    found = filled(input, mask, extreme(input, False), dtype).argmin(dim, keepdim)
-    return found.to(dtype or input.dtype)
+    input = input if dtype is None else input.to(dtype)
+    found = filled(input, mask, extreme("argmin", input, mask, False)).argmin(dim, keepdim)
+    return found.to(input.dtype)
 
 
 def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
     """Running sums of what is not masked."""
-    return filled(input, mask, 0, dtype).cumsum(dim)
+    return filled(input, mask, 0, dtype).cumsum(first_of(input, dim), dtype=dtype or input.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
     """Running products of what is not masked."""
-    return filled(input, mask, 1, dtype).cumprod(dim)
+    return filled(input, mask, 1, dtype).cumprod(first_of(input, dim), dtype=dtype or input.dtype)
+
+
+def without(input: Tensor, mask: Tensor | None, dtype: Any, name: str) -> Tensor:
+    """The input with the least there is where it is masked."""
+    input = input if dtype is None else input.to(dtype)
+    return filled(input, mask, extreme(name, input, mask, True))
 
 
 def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
     """softmax among what is not masked; 0 where masked, NaN where all are."""
-    return filled(input, mask, -inf, dtype).softmax(dim)
+    return without(input, mask, dtype, "amax").softmax(first_of(input, dim))
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
     """log_softmax among what is not masked; minus infinity where masked."""
-    return filled(input, mask, -inf, dtype).log_softmax(dim)
+    return without(input, mask, dtype, "amax").log_softmax(first_of(input, dim))
 
 
 def softmin(input, dim, *, dtype=None, mask=None) -> Tensor:
     """softmax of the negated input, among what is not masked."""
-    return (-filled(input, mask, inf, dtype)).softmax(dim)
+    input = input if dtype is None else input.to(dtype)
+    most = extreme("amin", input, mask, False)
+    return (-filled(input, mask, most)).softmax(first_of(input, dim))
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """log of the sum of exp of what is not masked."""
     dtype = dtype or input.dtype
+    if dtype is wgtorch.bool:
+        extreme("logsumexp", input.to(dtype), mask, True)  # there is none of them
     values = input.to(dtype if dtype.category > 1 else wgtorch.get_default_dtype())
     return filled(values, mask, -inf).logsumexp(dims_of(input, dim), keepdim).to(dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
     """log(exp(input) + exp(other)), where what is masked adds nothing."""
-    first, second = filled(input, input_mask, -inf, dtype), filled(other, other_mask, -inf, dtype)
-    return wgtorch.logaddexp(first, second)
+    first = without(input, input_mask, dtype, "logaddexp")
+    return wgtorch.logaddexp(first, without(other, other_mask, dtype, "logaddexp"))
 
 
 def count(input: Tensor, mask: Tensor | None, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
@@ -143,10 +171,15 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The median, the lower of two, of what is not masked; NaN of nothing."""
-    if not (dtype or input.dtype).is_floating_point:
-        raise TypeError(f"median expects a floating point dtype, not {dtype or input.dtype}")
-    return filled(input, mask, nan, dtype).nanmedian(dim, keepdim).values
+    """The median, the lower of two, of what is not masked; NaN of nothing, of integers an error."""
+    kind, along = dtype or input.dtype, first_of(input, dim)
+    values = input if input.is_floating_point() else input.float()
+    found = filled(values, mask, nan).nanmedian(along, keepdim).values
+    if values is not input and found.isnan().any():
+        raise ValueError(
+            "masked median expects no fully masked out rows if dtype is not floating point"
+        )
+    return found.to(kind)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
@@ -171,7 +204,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     real = dtype.to_real()
     number = count(input, mask, dim, True, real)
     centre = sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / number
-    away = filled((input.to(dtype) - centre).abs().square(), mask, 0)
+    away = filled((input - centre).to(dtype).abs().square(), mask, 0)
     total = away.sum(dims_of(input, dim), keepdim=keepdim)
     divisor = count(input, mask, dim, keepdim, real) - less
     return (total / divisor.clamp(min=0)).to(dtype)

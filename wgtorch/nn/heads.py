@@ -144,4 +144,4 @@ def projected(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Ten
 
 def by_head(x: Tensor, heads: int) -> Tensor:
     """(length, N, E) as (N, heads, length, E / heads)."""
-    return x.reshape(*x.shape[:2], heads, -1).permute(1, 2, 0, 3)
+    return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).permute(1, 2, 0, 3)

@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
+from math import inf, prod
 from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.nn.volumes import avg_pool3d, three
+from wgtorch.integers import integers
+from wgtorch.nn.volumes import avg_pool3d, max_pool3d
 
 
-def power_mean(input: Tensor, norm_type: float, taps: int, pool: Any) -> Tensor:
-    """(sum of x^p over a window)^(1/p), from the mean of x^p."""
+def power_mean(input: Tensor, norm_type: float, taps: int, pool: Any, largest: Any) -> Tensor:
+    """(sum of x^p over a window)^(1/p), from the mean of x^p; of infinite p the largest |x|, or the
+    smallest."""
+    if norm_type == inf:
+        return largest(input.abs())
+    if norm_type == -inf:
+        return -largest(-input.abs())
     mean = pool(input.pow(norm_type))
-    return (mean.sign() * mean.abs()).relu().mul(taps).pow(1.0 / norm_type)
+    return (mean.sign() * mean.abs().relu()).mul(taps).pow(1.0 / norm_type)
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None,
               ceil_mode: bool = False) -> Tensor:  # fmt: skip
     """The p-norm of each window."""
-    return power_mean(input, norm_type, int(kernel_size), lambda x: (
-        wgtorch.avg_pool1d(x, kernel_size, stride, 0, ceil_mode)))  # fmt: skip
+    (size,) = each("lp_pool1d", kernel_size, 1)
+    return power_mean(
+        input, norm_type, size,
+        lambda x: wgtorch.avg_pool1d(x, kernel_size, stride, 0, ceil_mode),
+        lambda x: wgtorch.max_pool1d(x, kernel_size, stride, 0, 1, ceil_mode),
+    )  # fmt: skip
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
               ceil_mode: bool = False) -> Tensor:  # fmt: skip
     """The p-norm of each window."""
-    _, high, wide = three((1, *pair(kernel_size)))
-    return power_mean(input, norm_type, high * wide, lambda x: (
-        wgtorch.avg_pool2d(x, kernel_size, stride, 0, ceil_mode)))  # fmt: skip
+    return power_mean(
+        input, norm_type, prod(each("lp_pool2d", kernel_size, 2)),
+        lambda x: wgtorch.avg_pool2d(x, kernel_size, stride, 0, ceil_mode),
+        lambda x: wgtorch.max_pool2d(x, kernel_size, stride, 0, 1, ceil_mode),
+    )  # fmt: skip
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
               ceil_mode: bool = False) -> Tensor:  # fmt: skip
     """The p-norm of each window."""
-    d, h, w = three(kernel_size)
-    return power_mean(input, norm_type, d * h * w, lambda x: (
-        avg_pool3d(x, kernel_size, stride, 0, ceil_mode)))  # fmt: skip
+    return power_mean(
+        input, norm_type, prod(each("lp_pool3d", kernel_size, 3)),
+        lambda x: avg_pool3d(x, kernel_size, stride, 0, ceil_mode),
+        lambda x: max_pool3d(x, kernel_size, stride, 0, 1, ceil_mode),
+    )  # fmt: skip
 
 
-def pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (int(value[0]), int(value[1]))
+def each(op: str, size: Any, count: int) -> tuple[int, ...]:
+    """A window's sizes."""
+    found = integers(op, "kernel_size", size, 3)
+    return (found,) * count if isinstance(found, int) else found * (count // len(found))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:

@@ -33,9 +33,9 @@ def bincount(input, weights=None, minlength: int = 0):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     size = max(minlength, high + 1)
     index = input.to(int64)
-    if weights is None:
+    if weights is None or not input.numel():
         ones = index.new_full((), 1).expand(index.layout.shape)
         return index.new_zeros((size,)).scatter_add(0, index, ones)
-    if not weights.is_floating_point():
+    if weights.dtype not in (float32, float64):
         weights = weights.to(float64 if weights.is_cpu else float32)
     return weights.new_zeros((size,)).scatter_add(0, index, weights)

@@ -105,7 +105,11 @@ def unclipped(door):
     """`logit` of input cut to [eps, 1 - eps] where an eps is given."""
 
     def call(input, eps=None):
-        return door(input) if eps is None else door(input.clamp(eps, 1 - eps))
+        if eps is None or eps != eps:
+            return door(input)
+        if eps <= 0.5:
+            return door(input.clamp(eps, 1 - eps))
+        return door(input.clamp(max=1 - eps).where(~(input < eps), eps))  # from below goes first
 
     return call
 
