@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wgtorch.backends.webgpu.fusion import HEAVY, PUT_OFF, Load, Promise, waiting
+from wgtorch.backends.webgpu.fusion import HEAVY, PUT_OFF, Load, Promise
 from wgtorch.backends.webgpu.takeover import dies
 from wgtorch.backends.webgpu.turns import turn
 from wgtorch.config import MAX_FUSED, MAX_HELD
@@ -102,11 +102,16 @@ class Holdings:
 
 def gained(value: Value, seen: set[int]) -> int:
     """Bytes that come free when a value is fulfilled, less those that it then takes. What promises
-    share is counted once."""
-    gain = -value.nbytes
-    for step in waiting(value.promise):
+    share is walked and counted once."""
+    gain, steps = -value.nbytes, [value.promise]
+    seen.add(id(value.promise))
+    for step in steps:  # grows as it is walked
         for arg in step.args:
-            if type(arg) is Load and id(arg) not in seen and dies(arg):
+            if type(arg) is Promise:
+                if id(arg) not in seen and arg.filled is None:
+                    seen.add(id(arg))
+                    steps.append(arg)
+            elif type(arg) is Load and id(arg) not in seen and dies(arg):
                 seen.add(id(arg))
                 gain += arg.buffer.block.leased
     return gain
