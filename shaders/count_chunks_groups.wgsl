@@ -1,11 +1,19 @@
 // Counts the elements in each chunk of the input that are not zero; a workgroup for each chunk.
 //
 // launch: count size chunk begin
-// expects: count, how many chunks; size, how many elements; chunk, how many to a chunk;
-//          begin, where the counts begin
+// expects: count, how many chunks; size, how many elements; chunk, how many to a chunk, of which a
+//          thread has a multiple of eight; begin, where the counts begin
 
 const GROUP = 256u;
-var<workgroup> sums: array<i32, GROUP>;
+var<workgroup> sum: atomic<u32>;
+
+fn one_at(i: u32) -> u32 {
+    return select(0u, 1u, input_nth(min(i, max(launch.size, 1u) - 1u)) && i < launch.size);
+}
+
+fn four_at(i: u32) -> u32 {
+    return one_at(i) + one_at(i + GROUP) + one_at(i + 2u * GROUP) + one_at(i + 3u * GROUP);
+}
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -14,17 +22,16 @@ fn main(
     @builtin(local_invocation_index) local: u32,
 ) {
     for (var c = block.x; c < launch.count; c += blocks.x) {
-        let end = min((c + 1u) * launch.chunk, launch.size);
-        var own = 0;
-        for (var i = c * launch.chunk + local; i < end; i += GROUP) {
-            own += select(0, 1, input_nth(i));
+        if local == 0u { atomicStore(&sum, 0u); }
+        workgroupBarrier();
+        let first = c * launch.chunk + local;
+        var own = 0u;
+        for (var i = first; i < first + launch.chunk; i += 8u * GROUP) {
+            own += four_at(i) + four_at(i + 4u * GROUP);
         }
-        sums[local] = own;
-        for (var half = GROUP / 2u; half > 0u; half /= 2u) {
-            workgroupBarrier();
-            if local < half { sums[local] += sums[local + half]; }
-        }
-        if local == 0u { set_counts(launch.begin + c, sums[0]); }
+        atomicAdd(&sum, own);
+        workgroupBarrier();
+        if local == 0u { set_counts(launch.begin + c, i32(atomicLoad(&sum))); }
         workgroupBarrier();
     }
 }

@@ -4,7 +4,7 @@
 // expects: STEP; Base, base; A, nothing, combine; begin; Q, empty, gather, total, spread
 
 const GROUP = 256u;
-var<workgroup> totals: array<A, GROUP>;
+var<workgroup> sums: array<A, 2u * GROUP>;
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -21,20 +21,11 @@ fn main(
             let i = chunk + local;
             var own = empty();
             if i < end { own = gather(row, i * STEP); }
-            totals[local] = total(own);
-            for (var gap = 1u; gap < GROUP; gap *= 2u) {
-                workgroupBarrier();
-                var sum = totals[local];
-                if local >= gap { sum = combine(totals[local - gap], sum); }
-                workgroupBarrier();
-                totals[local] = sum;
-            }
-            workgroupBarrier();
+            let sum = running_sum(local, total(own));
             var before = carry;
-            if local > 0u { before = combine(carry, totals[local - 1u]); }
+            if local > 0u { before = combine(carry, sum.before); }
             if i < end { spread(before, own, row, i * STEP); }
-            carry = combine(carry, totals[GROUP - 1u]);
-            workgroupBarrier();
+            carry = combine(carry, sum.total);
         }
     }
 }

@@ -4,7 +4,8 @@
 // expects: A, nothing, combine; part_at, set_part
 
 const GROUP = 256u;
-var<workgroup> sums: array<A, GROUP>;
+const OWN = 8u;  // neighbours of a thread
+var<workgroup> sums: array<A, 2u * GROUP>;
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -14,24 +15,26 @@ fn main(
 ) {
     for (var row = block.x; row < launch.rows; row += blocks.x) {
         var carry = nothing();
-        for (var chunk = 0u; chunk < launch.splits; chunk += GROUP) {
-            let split = chunk + local;
+        for (var chunk = 0u; chunk < launch.splits; chunk += OWN * GROUP) {
+            let first = chunk + OWN * local;
+            var parts: array<A, OWN>;
             var own = nothing();
-            if split < launch.splits { own = part_at(split * launch.rows + row); }
-            sums[local] = own;
-            for (var gap = 1u; gap < GROUP; gap *= 2u) {
-                workgroupBarrier();
-                var sum = sums[local];
-                if local >= gap { sum = combine(sums[local - gap], sum); }
-                workgroupBarrier();
-                sums[local] = sum;
+            for (var k = 0u; k < OWN; k++) {
+                if first + k < launch.splits {
+                    parts[k] = part_at((first + k) * launch.rows + row);
+                    own = combine(own, parts[k]);
+                }
             }
-            workgroupBarrier();
+            let sum = running_sum(local, own);
             var before = carry;
-            if local > 0u { before = combine(carry, sums[local - 1u]); }
-            if split < launch.splits { set_part(split * launch.rows + row, before); }
-            carry = combine(carry, sums[GROUP - 1u]);
-            workgroupBarrier();
+            if local > 0u { before = combine(carry, sum.before); }
+            for (var k = 0u; k < OWN; k++) {
+                if first + k < launch.splits {
+                    set_part((first + k) * launch.rows + row, before);
+                    before = combine(before, parts[k]);
+                }
+            }
+            carry = combine(carry, sum.total);
         }
     }
 }

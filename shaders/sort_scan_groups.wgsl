@@ -5,7 +5,10 @@
 
 const GROUP = 256u;
 const OWN = 8u;  // neighbours of a thread
-var<workgroup> sums: array<i32, 2u * GROUP>;
+alias A = i32;
+var<workgroup> sums: array<A, 2u * GROUP>;
+
+fn combine(a: A, b: A) -> A { return a + b; }
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) block: vec3u, @builtin(local_invocation_index) local: u32) {
@@ -19,23 +22,13 @@ fn main(@builtin(workgroup_id) block: vec3u, @builtin(local_invocation_index) lo
             if first + k < launch.parts { counts[k] = counts_words[row + first + k]; }
             own += counts[k];
         }
-        sums[local] = own;
-        var at = 0u;
-        for (var gap = 1u; gap < GROUP; gap *= 2u) {
-            workgroupBarrier();
-            var sum = sums[at + local];
-            if local >= gap { sum += sums[at + local - gap]; }
-            at = GROUP - at;
-            sums[at + local] = sum;
-        }
-        workgroupBarrier();
-        var before = carry + sums[at + local] - own;
+        let sum = running_sum(local, own);
+        var before = carry + sum.before;
         for (var k = 0u; k < OWN; k++) {
             if first + k < launch.parts { counts_words[row + first + k] = before; }
             before += counts[k];
         }
-        carry += sums[at + GROUP - 1u];
-        workgroupBarrier();
+        carry += sum.total;
     }
     if local == 0u { totals_words[block.x] = carry; }
 }

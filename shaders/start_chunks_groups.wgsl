@@ -5,7 +5,10 @@
 
 const GROUP = 256u;
 const OWN = 16u;  // neighbours of a thread
-var<workgroup> sums: array<i32, 2u * GROUP>;
+alias A = i32;
+var<workgroup> sums: array<A, 2u * GROUP>;
+
+fn combine(a: A, b: A) -> A { return a + b; }
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(local_invocation_index) local: u32) {
@@ -18,23 +21,13 @@ fn main(@builtin(local_invocation_index) local: u32) {
             counts[k] = counts_words[launch.begin + min(first + k, launch.size - 1u)];
             own += select(0, counts[k], first + k < launch.size);
         }
-        sums[local] = own;
-        var at = 0u;
-        for (var gap = 1u; gap < GROUP; gap *= 2u) {
-            workgroupBarrier();
-            var sum = sums[at + local];
-            if local >= gap { sum += sums[at + local - gap]; }
-            at = GROUP - at;
-            sums[at + local] = sum;
-        }
-        workgroupBarrier();
-        var before = carry + sums[at + local] - own;
+        let sum = running_sum(local, own);
+        var before = carry + sum.before;
         for (var k = 0u; k < OWN; k++) {
             if first + k < launch.size { set_counts(launch.begin + first + k, before); }
             before += counts[k];
         }
-        carry += sums[at + GROUP - 1u];
-        workgroupBarrier();
+        carry += sum.total;
     }
     if local == 0u { set_counts(launch.total, carry); }
 }

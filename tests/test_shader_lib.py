@@ -181,7 +181,8 @@ def test_floats_become_integers_as_on_a_cpu(wide: bool):
 
 
 def test_every_name_is_declared_once_and_compiles(traits):
-    lacking = {"i64": traits.int64, "u64": traits.int64, "f64": traits.f64, "cells": False}
+    lacking = {"i64": traits.int64, "u64": traits.int64, "f64": traits.f64}
+    lacking |= {"cells": False, "RunningSum": False}  # about what only kernels have
     words = {name: set(re.findall(r"\w+", text)) for name, text in library.items().items()}
     left_out = {word for word, there in lacking.items() if not there}
     while more := {name for name in words if words[name] & left_out} - left_out:

@@ -175,6 +175,8 @@ def _index_by(input, indices):
     place = lone_mask(input, indices)
     if place is not None:
         mask = indices[place]
+        if mask.ndim == input.ndim:
+            return input._chosen(mask)
         flat = input.flatten(place, place + mask.ndim - 1)
         return flat._index(mask._places(), place)
     route = Route(input, indices)

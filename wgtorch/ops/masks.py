@@ -6,7 +6,8 @@ travels to the host, and with its size known the list of places is written.
 
 from __future__ import annotations
 
-from math import inf
+from dataclasses import replace
+from math import inf, prod
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from wgtorch.ops.samples import bools, normal
 
 GROUP, MAX_GROUPS = 256, 65535
 CHUNK, FAN = 64, 128  # elements to a count, counts to a count of the next section
-OWN = 8  # elements of a thread, where workgroups have a chunk each
+OWN, TURNS = 8, 4  # elements of a thread at a time, and how often, where workgroups have chunks
 
 
 def sections(numel: int) -> list[int]:
@@ -33,7 +34,7 @@ def chunks(facts: Facts, numel: int) -> tuple[int, int, int]:
     counts; where they begin, for the total to be behind the last of them)."""
     if facts.traits.is_software:
         return CHUNK, sections(numel)[0], 0
-    chunk = GROUP * OWN
+    chunk = GROUP * OWN * TURNS
     count = max(1, -(-numel // chunk))
     return chunk, count, sum(sections(numel)) - count - 1
 
@@ -90,41 +91,85 @@ def _true_counts(input: Condition):
     return (np.asarray(np.count_nonzero(input)),)
 
 
-def places_plan(facts: Facts) -> list[Pass]:
-    layout = facts.layouts[0]
-    if not facts.out.numel:
-        return []
-    chunk, count, begin = chunks(facts, layout.numel)
-    reads, numbers = ("input", "starts"), (layout.numel, chunk)
-    places = (("input", layout), ("starts", Layout.of((count,), (1,), begin)))
-    if chunk == CHUNK:
-        return [stepped("true_places.wgsl", count, *numbers, reads=reads, writes=("result",),
-                        places=places)]  # fmt: skip
-    groups = (min(count, MAX_GROUPS), 1, 1)
-    return [Pass("true_places_groups.wgsl", groups, (count, *numbers), reads,
-                 front=(f"const OWN = {OWN}u;",), places=places)]  # fmt: skip
+def listing(leave: str):
+    """The plan that lists, for each element where the mask holds, what `leave` says of element i;
+    the mask and where the chunks start in the list are the last of its inputs."""
+
+    def plan(facts: Facts) -> list[Pass]:
+        *others, mask, _ = facts.layouts
+        if not facts.out.numel:
+            return []
+        chunk, count, begin = chunks(facts, mask.numel)
+        reads = (*["input" for _ in others], "mask", "starts")
+        places = (*[("input", layout) for layout in others], ("mask", mask),
+                  ("starts", Layout.of((count,), (1,), begin)))  # fmt: skip
+        said = f"fn leave(place: u32, i: u32) {{ set_result(place, {leave}); }}"
+        if chunk == CHUNK:
+            step = stepped("true_places.wgsl", count, mask.numel, chunk, reads=reads,
+                           writes=("result",), places=places)  # fmt: skip
+            return [replace(step, front=(*step.front, said))]
+        front = (f"const OWN = {OWN}u;", f"const TURNS = {TURNS}u;", said)
+        return [Pass("true_places_groups.wgsl", (min(count, MAX_GROUPS), 1, 1),
+                     (count, mask.numel, chunk), reads, front=front, places=places)]  # fmt: skip
+
+    return plan
 
 
 @declare(
     Structured,
-    shape=lambda input, starts, total: (total,),
-    dtype=lambda input, starts, total: int64,
-    plan=places_plan,
+    shape=lambda mask, starts, total: (total,),
+    dtype=lambda mask, starts, total: int64,
+    plan=listing("result_of(i32(i))"),
     promotes=False,
     torch="none",
     complex=True,
 )
-def _true_places(input: Condition, starts: Other, total: int):
+def _true_places(mask: Condition, starts: Other, total: int):
     "The places, counted row by row, of the elements that are not zero."
-    return np.flatnonzero(input)
+    return np.flatnonzero(mask)
+
+
+def true_elements_grad(grad, input_shape, mask, starts, total):
+    places = mask._true_places(starts, total)
+    flat = grad.new_zeros((prod(input_shape),))
+    return flat._index_put(places, grad, 0, "masked_select").reshape(input_shape)
+
+
+@declare(
+    Structured,
+    shape=lambda input, mask, starts, total: (total,),
+    dtype=lambda input, mask, starts, total: input,
+    plan=listing("input_nth(i)"),
+    vjp={"input": true_elements_grad},
+    promotes=False,
+    torch="none",
+    complex=True,
+)
+def _true_elements(input, mask: Condition, starts: Other, total: int):
+    "The elements where a mask of the same shape is not zero, row by row."
+    return input[mask]
+
+
+def counted(mask):
+    """(how many elements are not zero, what the ops that list them want to know)."""
+    (counts,) = mask._true_counts()
+    return int(counts.select(0, -1).clone().item()), counts
 
 
 @composite(samples=None)
 def _places(input):
     "Where the input, seen as one dimension, is not zero."
-    (counts,) = input.detach()._true_counts()
-    total = counts.select(0, -1).clone().item()
-    return input.detach()._true_places(counts, int(total))
+    input = input.detach()
+    total, counts = counted(input)
+    return input._true_places(counts, total)
+
+
+@composite(samples=None)
+def _chosen(input, mask):
+    "The elements where a mask of the same shape holds."
+    mask = mask.detach()
+    total, counts = counted(mask)
+    return input._true_elements(mask, counts, total)
 
 
 def nonzero_samples(rng):
@@ -224,8 +269,7 @@ def masked_select(input, mask):
     if mask.dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast(input.layout.shape, mask.layout.shape)
-    places = mask.expand(shape)._places()
-    return input.expand(shape).reshape((-1,))._index(places, 0)
+    return input.expand(shape)._chosen(mask.expand(shape))
 
 
 @composite(

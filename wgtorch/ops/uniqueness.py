@@ -9,10 +9,11 @@ from __future__ import annotations
 from wgtorch.dtype import bool_, int32, int64, uint8
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
-from wgtorch.ops.counting import ends
+from wgtorch.ops.counting import CELLS, LIKELY, ends, few_numbers
 from wgtorch.ops.ranking import same_as_before
 
 MOST_INT32 = 46340  # the square of so many still fits
+BOUND = 2**31 - 1  # where few_numbers stops counting
 MANY = 4096  # integers whose ends are worth waiting for
 
 
@@ -92,9 +93,13 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         empty = flat.new_zeros((0,), dtype=int64)
         return picked(flat, empty.reshape(input.shape), empty, return_inverse, return_counts)
     if input.dtype.category == 1 and flat.numel() >= MANY:
-        low, high = ends(flat)
+        low, high, often = few_numbers(flat, 0, LIKELY)
+        if max(abs(low), abs(high)) == BOUND:
+            low, high = ends(flat)
+        if low < 0 or high >= LIKELY:
+            often = None
         if high - low < flat.numel():
-            return of_near_numbers(input, low, high - low + 1, return_inverse, return_counts)
+            return of_near_numbers(input, low, high, often, return_inverse, return_counts)
     values, indices = flat._sort(0, False)
     same = same_as_before(values.detach(), 0)
     first, inverse, counts = runs(flat, same, return_inverse, return_counts)
@@ -104,18 +109,25 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
     return picked(values.gather(0, first), inverse, counts, return_inverse, return_counts)
 
 
-def of_near_numbers(input, low: int, size: int, return_inverse: bool, return_counts: bool):
-    """Of integers from `low` on, so near to each other that each has a place: none is sorted."""
-    places = input.reshape((-1,)).to(int64) - low
-    one = places.new_full((), 1).expand(places.layout.shape)
-    often = places.new_zeros((size,))
-    if return_counts:
-        often = often.scatter_add(0, places, one)
+def of_near_numbers(input, low: int, high: int, often, return_inverse: bool, return_counts: bool):
+    """Of integers so near to each other that each has a place: none is sorted. `often`: how often
+    each from 0 on occurs, where that is known of all."""
+    flat, size, places = input.reshape((-1,)), high - low + 1, None
+    if often is not None:
+        often = often._slice(0, low, high + 1)
+    elif size <= CELLS and max(abs(low), abs(high)) < BOUND:
+        often = flat._occurrences(low, size)._slice(0, 0, size)
     else:
-        often = often.to(int32)._scatter(places, one.to(int32), 0, "unique")
+        places = flat.to(int64) - low
+        kind = int64 if return_counts else int32
+        one, often = (places.new_full(n, k, dtype=kind) for n, k in (((), 1), ((size,), 0)))
+        one = one.expand(places.layout.shape)
+        join = often._scatter_add if return_counts else often._scatter
+        often = join(places, one, 0, "unique")
     found = often.nonzero().squeeze(1)
     inverse = counts = None
     if return_inverse:
+        places = flat.to(int64) - low if places is None else places
         number = (often != 0).cumsum(0) - 1
         inverse = number._index(places, 0).reshape(input.shape)
     if return_counts:

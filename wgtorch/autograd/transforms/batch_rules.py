@@ -197,6 +197,13 @@ def folded_in(tensor: Any) -> Any:
     return tensor.reshape((shape[0] * shape[1], *shape[2:]))
 
 
+@rule("_true_elements")
+def true_elements(batch: Batch) -> Any:
+    """The mask is one for all: a batch of them would not have told how many hold."""
+    places = batch.below("mask")._true_places(batch.below("starts"), batch.attrs["total"])
+    return batch.whole("input").reshape((batch.size, -1))._index(places, 1)
+
+
 @rule("_solve", "_solve_triangular")
 def solve(batch: Batch) -> Any:
     if len(batch.shape("A")) == len(batch.shape("B")):
