@@ -13,7 +13,7 @@ from wgtorch.ops.counting import CELLS, LIKELY, ends, few_numbers
 from wgtorch.ops.ranking import same_as_before
 
 MOST_INT32 = 46340  # the square of so many still fits
-BOUND = 2**31 - 1  # where few_numbers stops counting
+BOUND = 2**31 - 1  # numbers as far from 0 are not told from those beyond
 MANY = 4096  # integers whose ends are worth waiting for
 
 
@@ -94,7 +94,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         return picked(flat, empty.reshape(input.shape), empty, return_inverse, return_counts)
     if input.dtype.category == 1 and flat.numel() >= MANY:
         low, high, often = few_numbers(flat, 0, LIKELY)
-        if max(abs(low), abs(high)) == BOUND:
+        if max(abs(low), abs(high)) >= BOUND:
             low, high = ends(flat)
         if low < 0 or high >= LIKELY:
             often = None
