@@ -8,7 +8,8 @@ from test_offload import race
 import wgtorch as torch
 from wgtorch.backend import backend
 from wgtorch.backends.webgpu import freight as room
-from wgtorch.backends.webgpu.freight import QUAD
+from wgtorch.backends.webgpu.freight import AWAY, HOME, QUAD
+from wgtorch.backends.webgpu.gauge import TURN, Gauge
 from wgtorch.backends.webgpu.timing import Timer
 from wgtorch.device import Device
 
@@ -23,7 +24,7 @@ def freight(either_share, monkeypatch):
     torch.webgpu.synchronize()
     dock, queue = home.dock, home.queue
     before = dock.pool, dock.freight, queue.ride
-    dock.load_beside_kernels(least=QUAD)
+    dock.load_beside_kernels(least=QUAD, gauge=None)
     yield dock.freight
     torch.webgpu.synchronize()
     dock.pool, dock.freight, queue.ride = before
@@ -178,6 +179,48 @@ def test_what_waits_is_bounded(freight, monkeypatch):
     assert freight.away.left == 3 * 64 * 64 * 4
     (grad,) = torch.autograd.grad(h.sum(), x)
     assert np.isfinite(N(grad)).all()
+
+
+# a slow GPU on a slow bus, a fast one on a slow bus, and one like that of the estimates
+@pytest.mark.parametrize(
+    ("slow", "rate", "factor"), [(3.0, 5.0, 0.375), (0.5, 10.0, 0.125), (1.1, 44.0, 1.0)]
+)
+def test_rates_are_measured_before_the_first_ride(freight, slow, rate, factor):
+    """On a GPU that takes `slow` times as long as was estimated, with a bus of `rate` GB/s."""
+
+    def seconds(kernel, blocks, groups, numbers, times):
+        if kernel.label == "gauge":
+            return 1e-3 + slow * numbers[0] * TURN * 1e-9
+        return 1e-3 + times * numbers[1] * QUAD / (rate * 1e9)
+
+    freight.gauge = lambda home: Gauge(home, seconds)
+    freight.ride(1e6)
+    assert freight.gauge is not None, "nothing is to move yet"
+    x, _ = operands(layers=1)
+    there = sent(freight, x.detach() * 3)
+    freight.ride(1e6)
+    assert freight.gauge is None
+    rates = freight.away.rate / AWAY[0], freight.home.rate / HOME[0]
+    assert rates == (pytest.approx(factor, rel=1e-3),) * 2
+    assert np.array_equal(there.numpy(), 3 * N(x)) and freight.carried == there.nbytes
+
+
+def test_a_measure_in_the_middle_of_a_step_changes_nothing(freight):
+    x, ws = operands()
+    want = [N(g) for g in torch.autograd.grad(network(x, ws), [x, *ws])]
+    timer = Timer(freight.dock.home)
+    for measured in (False, True):
+        with graph.save_on_cpu():
+            loss = network(x, ws)
+        freight.gauge = Gauge
+        if measured:
+            timer.start()
+        freight.ride(1e3)
+        if measured:
+            assert not any(span.name == "gauge" for span in timer.stop())
+        got = torch.autograd.grad(loss, [x, *ws])
+        assert all(np.array_equal(N(a), b) for a, b in zip(got, want, strict=True))
+        assert freight.gauge is None and min(freight.away.rate, freight.home.rate) > 0
 
 
 def test_mutated_and_freed_sources_1000_times(freight):

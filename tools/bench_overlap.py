@@ -18,7 +18,7 @@ import wgpu
 
 import wgtorch as torch
 from wgtorch.backend import backend
-from wgtorch.backends.webgpu.freight import text as freight_text
+from wgtorch.backends.webgpu.gauge import text
 from wgtorch.backends.webgpu.pool import STORAGE, Pool
 from wgtorch.device import Device
 
@@ -26,21 +26,6 @@ PIECE = 1 << 24  # bytes
 COUNT = 16  # pieces
 COUNTS = (4, 8, 32, 128)  # workgroups that move
 HOST = wgpu.BufferUsage.MAP_READ | STORAGE
-
-WORK = """struct Launch { turns: u32 }
-var<immediate> launch: Launch;
-@group(0) @binding(0) var<storage, read_write> sink: array<vec4f>;
-
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
-    var a = vec4f(f32(t)); var b = vec4f(1.0); var c = vec4f(0.5); var d = vec4f(0.25);
-    for (var k = 0u; k < launch.turns; k++) {
-        a = fma(a, vec4f(0.999), b); b = fma(b, vec4f(0.999), c);
-        c = fma(c, vec4f(0.999), d); d = fma(d, vec4f(0.999), a);
-    }
-    sink[(group.x * 256u + t) & 1023u] = a + b + c + d;
-}
-"""
 
 
 class Overlap:
@@ -50,8 +35,8 @@ class Overlap:
         self.home: Any = backend(Device("webgpu"))
         self.queue, self.software = self.home.queue, self.home.gpu.traits.is_software
         self.piece = PIECE if not self.software else PIECE >> 6
-        self.kernel = self.home.gpu.pipelines.get(WORK, "work")
-        self.mover = self.home.gpu.pipelines.get(freight_text(), "freight")
+        self.kernel = self.home.gpu.pipelines.get(text("gauge.wgsl"), "gauge")
+        self.mover = self.home.gpu.pipelines.get(text("freight.wgsl"), "freight")
         self.pool = Pool(self.home.gpu.device, HOST)
         self.sink = self.home.take(1 << 14)
         self.near = [self.home.take(self.piece) for _ in range(COUNT)]

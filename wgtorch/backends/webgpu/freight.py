@@ -3,7 +3,8 @@
 One queue runs copies and kernels one after the other. But dispatches of one pass without a barrier
 between run side by side, and the barriers for what a pass uses first all stand before it: so a
 kernel that copies begins a pass, one that computes for milliseconds comes next, and the bus is busy
-meanwhile. A Move waits for such a carrier; who needs what it moves before has it copied then.
+meanwhile. A Move waits for such a carrier; who needs what it moves before has it copied then. How
+long a carrier computes was estimated for an H200: what a bus moves meanwhile is measured here.
 """
 
 from __future__ import annotations
@@ -11,26 +12,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from weakref import ref
 
-from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import declare_launch
+from wgtorch.backends.webgpu.gauge import PIECE, Gauge, text
 from wgtorch.backends.webgpu.pool import SLACK, STORAGE, Buffer
+from wgtorch.config import trace
 
-# Bytes a nanosecond, where a product takes the time that product.py estimates, and the workgroups
-# that just keep a bus busy (on an H200). Of writes to the host more would pile up in front of the
-# product's own: with 16 groups a step takes a tenth longer, with 64 a quarter.
+# Bytes a nanosecond of a product's estimate (product.py), and the workgroups that just keep a bus
+# busy: both of an H200; the rates are measured before the first ride. Of writes to the host more
+# workgroups would pile up in front of the product's own: with 16 a step takes a tenth longer,
+# with 64 a quarter. With rates twice or four times too high it takes 1.14 and 1.51 times as long
+# as plain, not 1.03, and with ten times 2.6; with half and a tenth 1.14 and 1.41.
 AWAY = 40.0, 8
 HOME = 45.0, 32
+ALIKE = 0.75, 1.33  # a factor within is that of the same GPU, and the noise of a clock
 ALONE = 128  # workgroups where no kernel is beside
 LEAST = 1 << 16  # bytes that are worth a place in a pass
 MOST = 1 << 28  # bytes of the device that may wait to leave
 SHARE = 16  # ... and no more than one in so many bytes that are in use
 QUAD = 16  # bytes that a thread moves at a time
-
-
-def text() -> str:
-    """The kernel that moves."""
-    launch = dict.fromkeys(library.head("freight.wgsl")["launch"].split(), "u32")
-    return declare_launch(launch) + library.shader("freight.wgsl")
 
 
 class Facts(NamedTuple):
@@ -79,8 +77,9 @@ class Lane:
 
 
 class Freight:
-    def __init__(self, dock: Any, least: int = LEAST):
+    def __init__(self, dock: Any, least: int = LEAST, gauge: Any = Gauge):
         self.dock, self.queue, self.gpu, self.least = dock, dock.queue, dock.home.gpu, least
+        self.gauge = gauge  # of the rates, until they are known
         self.away, self.home = Lane("d2h", *AWAY), Lane("h2d", *HOME)
         self.carried = self.copied = 0  # bytes, beside a carrier and without one
         self.kernel: Any = None
@@ -131,6 +130,8 @@ class Freight:
         if not (self.away.moves or self.home.moves):
             return
         self.queue.close()
+        if self.gauge is not None:
+            self.measure()
         for lane in (self.away, self.home):
             room = left = int(nanoseconds * lane.rate)
             while left >= self.least and (first := lane.first()):
@@ -141,9 +142,20 @@ class Freight:
                 self.carried += nbytes
                 self.piece(lane, target, move, end, -(-lane.groups * nbytes // room))
 
+    def measure(self) -> None:
+        """A bus is as fast one way as the other, so both rates are off by one factor."""
+        gauge, self.gauge = self.gauge(self.dock.home), None
+        here, there = self.dock.home.take(PIECE), self.dock.pool.take(PIECE)
+        slowness, rate = gauge.slowness(), gauge.rate(here, there, self.away.groups)
+        factor = slowness * rate / AWAY[0]
+        if not ALIKE[0] < factor < ALIKE[1]:
+            self.away.rate, self.home.rate = factor * AWAY[0], factor * HOME[0]
+        trace(1, "freight", lambda: f"kernels take {slowness:.2f} times as long as an H200's, a"
+              f" bus moves {rate:.1f} GB/s: {factor:.2f} times as much beside one")  # fmt: skip
+
     def piece(self, lane: Lane, target: Buffer, move: Move, end: int, groups: int) -> None:
         if self.kernel is None:
-            self.kernel = self.gpu.pipelines.get(text(), "freight")
+            self.kernel = self.gpu.pipelines.get(text("freight.wgsl"), "freight")
         facts = Facts(lane.way, min(move.left, QUAD * (end - move.done)), move.note)
         blocks, numbers = (move.source.block, target.block), (move.done, end)
         self.queue.beside(self.kernel, blocks, numbers, (groups, 1, 1), facts)

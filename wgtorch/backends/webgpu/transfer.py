@@ -144,7 +144,7 @@ class Dock:
             if download is not None and download.value is not None and not download.leave():
                 self.waiting.append(reference)
 
-    def load_beside_kernels(self, **limits: int) -> None:
+    def load_beside_kernels(self, **limits: Any) -> None:
         """Copies are made by kernels beside others, see freight.py: worth it where there is a bus.
         Staging memory is to be had by kernels from here on."""
         pool, self.pool = self.pool, Pool(self.queue.device, ROUND_TRIP | STORAGE)
