@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wgtorch as torch
+from wgtorch.storage import Storage, Value
 
 
 def numbered(*shape):
@@ -104,3 +105,20 @@ def test_zeros_of_either_sign_are_told_apart():
     for value in (0.0, -0.0, 0.0):
         padded = torch.nn.functional.pad(x, (1, 1), value=value)
         assert np.signbit(padded.numpy()[0]) == np.signbit(value)
+
+
+def slots_of(thing):
+    names = [n for kind in type(thing).__mro__ for n in getattr(kind, "__slots__", ())]
+    return {n: id(getattr(thing, n)) for n in names if not n.startswith("__")}
+
+
+def test_what_ops_return_is_what_the_classes_make(device):
+    out = torch.ones(3, device=device) + 1
+    value = out.storage.value
+    twin = torch.Tensor(Storage(value), out.layout)
+    alike = Value(value.device, value.dtype, value.numel, value.buffer, value.promise)
+    alike.load = value.load
+    assert slots_of(out.storage) == slots_of(twin.storage)
+    assert slots_of(value) == slots_of(alike)
+    twin.storage = out.storage
+    assert slots_of(out) == slots_of(twin)

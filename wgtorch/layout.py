@@ -36,8 +36,8 @@ STRIDED = 3  # 3 + n: offset and the n axes that move, outermost first
 
 
 class Layout:
-    __slots__ = ("_flat", "_form", "_numbers", "is_contiguous", "is_plain", "numel", "offset",
-                 "shape", "strides")  # fmt: skip
+    __slots__ = ("_flat", "_form", "_numbers", "_reading", "is_contiguous", "is_plain", "numel",
+                 "offset", "shape", "strides")  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0):
         if any([type(n) is not int for n in (*shape, *strides, offset)]):
@@ -50,6 +50,7 @@ class Layout:
         self._flat: Layout | None = None
         self._form: int | None = None
         self._numbers: tuple[int, ...] | None = None
+        self._reading: tuple[int, tuple[int, ...], str] | None = None
 
     def __repr__(self) -> str:
         return f"Layout({self.shape}, {self.strides}, {self.offset})"
@@ -247,6 +248,18 @@ class Layout:
             return "quad"
         return "step" if inner else "same"
 
+    @property
+    def reading(self) -> tuple[int, tuple[int, ...], str]:
+        """How a kernel reads it: its form, the numbers of that, how four neighbours lie."""
+        if self._reading is None:
+            form, fours = self.form, ""
+            if form == OFFSET:
+                fours = "" if self.offset % 4 else "quad"
+            elif form > SINGLE:
+                fours = self.by_fours
+            self._reading = form, self.numbers, fours
+        return self._reading
+
 
 def without(sizes: tuple[int, ...], dim: int) -> tuple[int, ...]:
     return (*sizes[:dim], *sizes[dim + 1 :])
@@ -276,6 +289,16 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
                     f" at non-singleton dimension {d}"
                 )
     return tuple(result)
+
+
+@remembered
+def repeated_dims(shape: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
+    """Along which a tensor of the shape `small` is repeated to have `shape`."""
+    new = len(shape) - len(small)
+    padded = (1,) * new + small
+    if new < 0 or any(n not in (1, m) for n, m in zip(padded, shape, strict=True)):
+        raise RuntimeError(f"size {{{list(small)}}} is not expandable to size {{{list(shape)}}}.")
+    return tuple(d for d, n in enumerate(padded) if n == 1 and shape[d] != 1)
 
 
 @remembered

@@ -191,8 +191,7 @@ class Elementwise(Op):
             return self.complex
         if isinstance(self.wgsl, str):
             return self.wgsl
-        group = "float" if compute.category > 1 else "int"
-        for key in (compute.name, compute.wgsl, group):
+        for key in (compute.name, compute.wgsl, "float" if compute.category > 1 else "int"):
             if key in self.wgsl:
                 return self.wgsl[key]
         return self.wgsl[""]
@@ -261,6 +260,7 @@ class Structured(Op):
     outputs: tuple[str, ...] = ()  # names of several results
     differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
     promotes: bool = True  # unmarked inputs are cast to one common dtype first
+    complex_way: Callable | None = None  # what computes it of inputs all of one complex dtype
     starts_as: str = ""  # the input that the result begins as a copy of; the reference gets that
 
     @cached_property

@@ -35,7 +35,7 @@ class TypedOp:
 class Fold:
     """A reduction or scan of tensors of one layout and dtype: all that is settled without data."""
 
-    __slots__ = ("attrs", "compute", "dims", "dtype", "dtypes", "layout", "op", "out")
+    __slots__ = ("attrs", "compute", "dims", "dtype", "dtypes", "facts", "layout", "op", "out")
 
     def __init__(self, op: Reduction | Scan, layout: Layout, dtype: DType, dims: tuple[int, ...],
                  out: Layout, attrs: dict[str, Any]):  # fmt: skip
@@ -43,6 +43,7 @@ class Fold:
         self.dims, self.out = dims, out  # sorted, never negative; of what is left
         self.attrs = attrs  # with `dim` = dims
         self.compute, self.dtypes = op.compute_dtype(dtype), op.out_dtypes(dtype)
+        self.facts = out.shape, self.dtypes[0]  # of the first result
 
     @property
     def count(self) -> int:

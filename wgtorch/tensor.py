@@ -10,6 +10,7 @@ import numpy as np
 from wgtorch import show
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.nodes import ToCopyBackward0, strided
+from wgtorch.autograd.results import maker
 from wgtorch.autograd.tensors import Differentiable
 from wgtorch.autograd.transforms.encoded import components_of, joined, place_for
 from wgtorch.autograd.transforms.level import between
@@ -44,7 +45,7 @@ from wgtorch.dtype import (
 from wgtorch.exchange import Exchange
 from wgtorch.facts import Facts
 from wgtorch.index import Indexed
-from wgtorch.layout import Layout
+from wgtorch.layout import Layout, repeated_dims
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
 from wgtorch.parts import Parts
@@ -103,7 +104,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
 
     def snapshot(self) -> Tensor:
         """Detached, and deaf to later writes."""
-        return Tensor(Storage(self.value), self.layout)
+        return made(self.storage.value, self.layout)
 
     def to(self, *args: Any, dtype: DType | None = None, device: Any = None, copy: bool = False,
            non_blocking: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
@@ -257,17 +258,14 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
 
     def sum_to_size(self, *size: Any) -> Tensor:
         """What was repeated by broadcasting from `size`, added up."""
-        shape = shape_of(size)
+        return self.summed_to(shape_of(size))
+
+    def summed_to(self, shape: tuple[int, ...]) -> Tensor:
+        """`sum_to_size` of a shape that is known to be one."""
         if self.layout.shape == shape:
             # PyTorch sums a lone integer too, which makes it int64
             return self if shape or self.dtype.category > 1 else self.sum()
-        new = self.ndim - len(shape)
-        padded = (1,) * new + shape
-        if new < 0 or any(n not in (1, m) for n, m in zip(padded, self.layout.shape, strict=True)):
-            raise RuntimeError(
-                f"size {{{list(shape)}}} is not expandable to size {{{list(self.layout.shape)}}}."
-            )
-        dims = tuple(d for d, n in enumerate(padded) if n == 1 and self.layout.shape[d] != 1)
+        dims = repeated_dims(self.layout.shape, shape)
         out = self.sum(dims, True) if dims else self
         return out if out.layout.shape == shape else out.reshape(shape)
 
@@ -308,6 +306,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
 
 
 builtin_type = type
+made = maker(Tensor)
 TYPE_NAMES = NAMES | ALIASES | {f"{dtype.short}Tensor": dtype for dtype in ALL}
 
 

@@ -49,14 +49,13 @@ class Task:
 
     def _discover(self, roots: list[Node]) -> list[Node]:
         """Every node a gradient reaches but the leaves, youngest first."""
-        found, seen = [], set()
+        found, seen, left = [], set(), self.left
         for root in roots:
-            if root not in seen:
+            if type(root) is AccumulateGrad:
+                left.setdefault(root, 0)
+            elif root not in seen:
                 seen.add(root)
                 found.append(root)
-                if type(root) is AccumulateGrad:
-                    self.left.setdefault(root, 0)
-        left = self.left
         for node in found:  # grows as it is walked
             for parent in node.parents:
                 if type(parent) is AccumulateGrad:
@@ -65,7 +64,6 @@ class Task:
                     seen.add(parent)
                     found.append(parent)
         self.reached = seen
-        found = [node for node in found if type(node) is not AccumulateGrad]
         found.sort(key=by_age, reverse=True)
         return found
 
@@ -143,8 +141,8 @@ class Task:
                 number = node.numbers[place] if node.numbers else 0
                 self.add(parent, number, fitted(grad, *parent.facts_of(number)))
             if type(parent) is AccumulateGrad:
-                self.left[parent] -= 1
-                if not self.left[parent]:
+                self.left[parent] = left = self.left[parent] - 1
+                if not left:
                     self.end_at(parent)
 
     def end_at(self, leaf: AccumulateGrad) -> None:
@@ -178,7 +176,7 @@ class Task:
 def fitted(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Broadcasting undone, and cast to what the gradient is for: once, for all formulas."""
     if grad.layout.shape != shape:
-        grad = grad.sum_to_size(shape)
+        grad = grad.summed_to(shape)
     if grad.storage.value.dtype is not dtype:
         grad = grad.to(dtype.plain)
     return grad

@@ -15,7 +15,6 @@ from typing import Any
 
 from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.dtype import DType
-from wgtorch.storage import Storage
 
 next_age = count().__next__
 
@@ -119,8 +118,9 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Any):
-        super().__init__(variable.layout.shape, variable.storage.value.dtype, [])
-        self.variable = variable
+        self.shape, self.dtype = variable.layout.shape, variable.storage.value.dtype
+        self.parents, self.numbers, self.extras = [], None, None
+        self.variable, self.age = variable, next_age()
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         if grad is not None:
@@ -158,7 +158,7 @@ def owned(grad: Any) -> Any:
         grad = grad.clone()
     if grad._wants:
         return grad.clone()
-    return grad.over(Storage(grad.storage.value), grad.layout)
+    return grad.snapshot()
 
 
 class Refused(Node):

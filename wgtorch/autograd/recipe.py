@@ -42,9 +42,9 @@ def picker(places: list[int]) -> Callable[[list], Any]:
 class Recipe:
     """Places are those of the inputs, the members of a list of tensors counted one by one."""
 
-    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "keeps", "more", "names",
-                 "node", "only", "op", "opens", "owed", "places", "results", "saves", "shapes",
-                 "tensors", "turns", "width")  # fmt: skip
+    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "function", "keeps", "more",
+                 "names", "node", "only", "op", "opens", "owed", "pick", "places", "plain",
+                 "results", "saves", "shapes", "tensors", "turns", "width")  # fmt: skip
 
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
         self.op, self.node, vjp = op, NODES[op], op.vjp
@@ -80,6 +80,8 @@ class Recipe:
                 into = None
             picks = [place[ask] for ask in asked[n]]
             self.formulas.append(Formula(vjp[n], picker(picks), into, members, picks))
+        if self.only is not None:
+            self.function, self.pick = self.formulas[0][:2]
         self._needed: dict[tuple[bool, ...], set[int]] = {}
 
     def _plan_facts(self, needed: set[str]) -> None:
@@ -100,6 +102,7 @@ class Recipe:
         self.turns = op.holomorphic and (self.saves or bool(numbers))
         self.more = bool(self.shapes or self.dtypes or self.attrs)
         self.keeps = bool(self.names)
+        self.plain = not self.results and not self.owed  # whether `attach` has nothing to ask
 
     def _plan_pasts(self, spans: dict[str, range], sizes: tuple[int | None, ...] | None) -> None:
         """Which facts may be tensors, and whose past they have: a parent's, the node's, none.
@@ -296,7 +299,7 @@ def attach(node: Recorded | None, out: Any) -> None:
 def record(recipe: Recipe, inputs: tuple, out: Any, attrs: dict[str, Any] = NO_ATTRS) -> None:
     """`remember` and `attach` in one, for an op that has run."""
     node = noted(recipe, inputs, attrs, out.layout.shape, out.storage.value.dtype)
-    if node is None or recipe.results or ANOMALY.enabled:
+    if node is None or not recipe.plain or ANOMALY.enabled:
         attach(node, out)
     else:
         out._wants, out.past = True, node

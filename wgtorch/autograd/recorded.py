@@ -49,8 +49,7 @@ class Recorded(Node):
                 elif needed is None or fact in needed:
                     facts[fact] = self._opened(kept, past, fact, with_past)
         if recipe.only is not None:
-            function, pick, _, _, _ = recipe.formulas[0]
-            answer = function(*pick(facts))
+            answer = recipe.function(*recipe.pick(facts))
             return (conjugate(answer) if turns else answer,)
         grads = [None] * len(self.parents)
         for function, pick, into, members, _ in recipe.formulas:

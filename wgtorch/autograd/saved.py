@@ -18,6 +18,7 @@ from wgtorch.storage import Storage, View
 
 Snapshot = tuple  # (Value, Layout, weakref.ref[Tensor])
 Tensor: Any = None  # what saved tensors come back as; set when it is defined
+made: Any = None  # what makes one of a value and a layout
 
 
 FREED = (
@@ -193,7 +194,7 @@ def unrooted(kept: Snapshot) -> Any:
     tensor = origin()
     if tensor is not None and tensor.layout is layout and tensor.storage.value is value:
         return tensor
-    return Tensor(Storage(value), layout)
+    return made(value, layout)
 
 
 def rooted(kept: Any, where: Slot, past: Any, number: int = 0, result: bool = False) -> Any:

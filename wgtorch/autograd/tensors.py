@@ -15,6 +15,7 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node
 from wgtorch.autograd.nodes import past_of, refresh
 from wgtorch.autograd.parameters import adopt
+from wgtorch.autograd.results import maker
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
 
@@ -42,7 +43,7 @@ class Differentiable:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if saved.Tensor is None and issubclass(cls, View):
-            saved.Tensor = cls  # what saved tensors come back as
+            saved.Tensor, saved.made = cls, maker(cls)  # what saved tensors come back as
 
     # Whether, and where from
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from wgtorch.errors import DeviceError
 from wgtorch.integers import OTHERS, int_places, integer, integers
-from wgtorch.op import Op
+from wgtorch.op import Elementwise, Op
+from wgtorch.ops.arguments import no_numbers
 from wgtorch.storage import View
 
 NUMBERS = frozenset((float, int, bool, complex))
@@ -171,3 +172,14 @@ def kind_of(value: Any) -> Any:
         return type(value)
     dtype = value.storage.value.dtype
     return dtype if value.layout.shape else dtype.zero_dim
+
+
+def with_number(op: Elementwise, x: Any, y: Any) -> None:
+    """Complains of a number where there must be a tensor."""
+    no_numbers(op.name, op.tensors, **dict(zip(op.inputs, (x, y), strict=True)))
+
+
+def numbers_only(op: Elementwise, x: Any, y: Any) -> NoReturn:
+    if is_number(x) and is_number(y):
+        with_number(op, x, y)
+    unfit(op, x)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import attach, attach_many, remember
+from wgtorch.autograd.recipe import (
+    RECIPES,
+    attach,
+    attach_many,
+    mask_of,
+    record,
+    remember,
+)  # fmt: skip
+from wgtorch.autograd.results import maker
 from wgtorch.autograd.transforms.level import together as lifted_together
 from wgtorch.dispatch.binder import apart, binder, holds_tensor, kind_of, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
 from wgtorch.layout import Layout
 from wgtorch.op import Structured, lacks_complex
 from wgtorch.settled import Call, Met
-from wgtorch.storage import Storage, View
+from wgtorch.storage import View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -22,7 +31,7 @@ COUNTING = ("", "Maybe", "Tensors")  # the markers of inputs that are promoted
 
 
 def structured(op: Structured, tensor: type[Tensor]):
-    calls = Calls(op)
+    calls, made_of, recipes = Calls(op), maker(tensor), RECIPES[op]
     known, several = calls.known, "Tensors" in calls.marks
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
 
@@ -39,23 +48,26 @@ def structured(op: Structured, tensor: type[Tensor]):
         except (KeyError, TypeError):  # what is not hashable will be refused
             made = None
         if made is None:
-            made, inputs = calls.first(flat, tuple(given), key)
+            made, inputs = calls.first(flat, tuple(given), key, call)
             if type(made) is not Call:
-                return call(**dict(zip(op.inputs, inputs, strict=True)), **made)
+                return made(*inputs)
         else:
             inputs = flat if picks is None else tuple([i if i is None else flat[i] for i in picks])
         values = device.backend.structured(made, inputs)
         if op.outputs:
             pairs = zip(values, made.outs, strict=True)
-            results = [tensor(Storage(value), layout) for value, layout in pairs]
+            results = [made_of(value, layout) for value, layout in pairs]
             if wants and state.recording:
                 facts = results[0].layout.shape, values[0].dtype
                 attach_many(remember(op, inputs, made.attrs, *facts), results, flags)
             return op.gather(*results)
         (value,), (layout,) = values, made.outs
-        out = tensor(Storage(value), layout)
+        out = made_of(value, layout)
         if wants and state.recording:
-            attach(remember(op, inputs, made.attrs, layout.shape, value.dtype), out)
+            if several:
+                attach(remember(op, inputs, made.attrs, layout.shape, value.dtype), out)
+            else:
+                record(recipes[mask_of(inputs)], inputs, out, made.attrs)
         return out
 
     return call
@@ -69,16 +81,20 @@ class Calls:
         self.marks = tuple(op.markers.values())
         when_default_changes.append(self.known.clear)
 
-    def first(self, given: tuple, names: tuple[str, ...], key: tuple) -> tuple[Any, tuple]:
-        """What is settled for a call not met before, and its inputs; for one whose inputs must be
-        promoted first its attributes, and what these become."""
+    def first(
+        self, given: tuple, names: tuple[str, ...], key: tuple, again: Callable
+    ) -> tuple[Any, tuple]:
+        """What is settled for a call not met before, and its inputs; or the function of these that
+        is to run in its place, such as the call again, of inputs that were promoted."""
         args, attrs = bind_by(self.bind, given, names)
         args = tuple(
             [tuple(a) if m == "Tensors" else a for a, m in zip(args, self.marks, strict=True)]
         )
         fitting = settled(self.op, args)
         if any([a is not b for a, b in zip(flatten(args), flatten(fitting), strict=True)]):
-            return attrs, fitting
+            return partial(again, **dict(zip(self.op.inputs, fitting, strict=True)), **attrs), ()
+        if self.op.complex_way is not None and is_complex(args):
+            return self.op.complex_way, args
         made = settle(self.op, args, attrs)
         standins = [Place(i) if holds_tensor((a,)) else a for i, a in enumerate(given)]
         stood = bind_by(self.bind, standins, names)[0]
@@ -88,6 +104,12 @@ class Calls:
         if found and not holds_tensor(others):  # what follows from data is not remembered
             self.known.keep(key, (made, None if picks == [*range(len(given))] else picks))
         return made, args
+
+
+def is_complex(args: tuple) -> bool:
+    """Whether all are of one complex dtype."""
+    first = args[0].storage.value.dtype
+    return first.category == 3 and all([t.storage.value.dtype is first for t in args])
 
 
 class Place:

@@ -7,10 +7,11 @@ without attributes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import RECIPES, mask_of, record
+from wgtorch.autograd.results import maker
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.encoded import place_for
 from wgtorch.config import DEBUG
@@ -24,9 +25,11 @@ from wgtorch.dispatch.binder import (
     kind_of,
     listed,
     number,
+    numbers_only,
     plain,
     unfit,
     with_ints,
+    with_number,
 )
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
@@ -34,9 +37,8 @@ from wgtorch.dtype import DType
 from wgtorch.integers import int_places
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
-from wgtorch.ops.arguments import no_numbers
 from wgtorch.settled import Met
-from wgtorch.storage import Storage, View, through_lens
+from wgtorch.storage import View, through_lens
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -108,7 +110,7 @@ def cut(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
 
 
 def unary(op: Elementwise, tensor: type[Tensor]):
-    typed, recipes = op.typed, RECIPES[op]
+    typed, recipes, made = op.typed, RECIPES[op], maker(tensor)
 
     def call(input):
         if not isinstance(input, View):
@@ -117,7 +119,7 @@ def unary(op: Elementwise, tensor: type[Tensor]):
         if not layout.is_plain:
             layout = meet(layout)
         result = value.device.backend.elementwise(typed[(value.dtype,)], (input,), NO_ATTRS, layout)
-        out = tensor(Storage(result), layout)
+        out = made(result, layout)
         if (input._wants or input.storage.writes) and state.recording:
             mask = mask_of((input,)) if input.storage.writes else 1
             record(recipes[mask], (input,), out)
@@ -127,41 +129,41 @@ def unary(op: Elementwise, tensor: type[Tensor]):
 
 
 def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = unfit):
-    typed, recipes, tensors = op.typed, RECIPES[op], op.tensors
+    typed, recipes, tensors, made = op.typed, RECIPES[op], op.tensors, maker(tensor)
 
     def call(input, other):
-        x, y = input, other
-        if isinstance(x, View) and isinstance(y, View):
-            first, its, layout = x.storage, y.storage, x.layout
-            value, second = first.value, its.value
-            if value.device is not second.device:
-                return call(*together(op, (x, y)))
-            a, b = value.dtype, second.dtype
-            if layout is not y.layout:
+        if isinstance(input, View) and isinstance(other, View):
+            first, second, layout = input.storage, other.storage, input.layout
+            value, its = first.value, second.value
+            if value.device is not its.device:
+                return call(*together(op, (input, other)))
+            a, b = value.dtype, its.dtype
+            if layout is not other.layout:
                 if a is not b:
-                    a, b = kind_of(x), kind_of(y)
-                layout = meet(layout, y.layout)
-            known, writes = typed[a, b], first.writes or its.writes
-            mask = (3 if x._wants else 2) if y._wants else x._wants
-        elif isinstance(x, View):
-            if type(y) not in NUMBERS and (y := plain(y)) is None:
+                    a, b = kind_of(input), kind_of(other)
+                layout = meet(layout, other.layout)
+            known, writes = typed[a, b], first.writes or second.writes
+            mask = (3 if input._wants else 2) if other._wants else input._wants
+        elif isinstance(input, View):
+            y = other if type(other) in NUMBERS else plain(other)
+            if y is None:
                 return refuse(op, other)
             if tensors == 2:
-                with_number(op, x, y)
-            value, layout = x.storage.value, x.layout
-            known, mask, writes = typed[value.dtype, type(y)], x._wants, x.storage.writes
-        elif isinstance(y, View):
-            if type(x) not in NUMBERS and (x := plain(x)) is None:
+                with_number(op, input, y)
+            value, writes, layout = input.storage.value, input.storage.writes, input.layout
+            known, mask, other = typed[value.dtype, type(y)], input._wants, y
+        elif isinstance(other, View):
+            x = input if type(input) in NUMBERS else plain(input)
+            if x is None:
                 return refuse(op, input)
             if tensors:
-                with_number(op, x, y)
-            value, layout = y.storage.value, y.layout
-            known, mask, writes = typed[type(x), value.dtype], 2 * y._wants, y.storage.writes
+                with_number(op, x, other)
+            value, writes, layout = other.storage.value, other.storage.writes, other.layout
+            known, mask, input = typed[type(x), value.dtype], 2 * other._wants, x
         else:
-            return refuse(op, x) if not tensors else numbers_only(op, x, y)
-        layout, args = layout if layout.is_plain else meet(layout), (x, y)
-        result = value.device.backend.elementwise(known, args, NO_ATTRS, layout)
-        out = tensor(Storage(result), layout)
+            return refuse(op, input) if not tensors else numbers_only(op, input, other)
+        layout, args = layout if layout.is_plain else meet(layout), (input, other)
+        out = made(value.device.backend.elementwise(known, args, NO_ATTRS, layout), layout)
         if (mask or writes) and state.recording:
             record(recipes[mask_of(args) if writes else mask], args, out)
         return out
@@ -169,20 +171,9 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
     return call
 
 
-def with_number(op: Elementwise, x: Any, y: Any) -> None:
-    """Complains of a number where there must be a tensor."""
-    no_numbers(op.name, op.tensors, **dict(zip(op.inputs, (x, y), strict=True)))
-
-
-def numbers_only(op: Elementwise, x: Any, y: Any) -> NoReturn:
-    if is_number(x) and is_number(y):
-        with_number(op, x, y)
-    unfit(op, x)
-
-
 def elementwise(op: Elementwise, tensor: type[Tensor]):
     """Any number of operands, and attributes."""
-    bind, typed, recipes = quick_binder(op), op.typed, RECIPES[op]
+    bind, typed, recipes, made = quick_binder(op), op.typed, RECIPES[op], maker(tensor)
 
     def call(*args, **given):
         args, attrs = bind(args, given)
@@ -214,7 +205,7 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
         if attrs:
             attrs = numbers(op, attrs)
         known = typed[tuple(kinds)]
-        out = tensor(Storage(device.backend.elementwise(known, args, attrs, layout)), layout)
+        out = made(device.backend.elementwise(known, args, attrs, layout), layout)
         if (mask or writes) and state.recording:
             record(recipes[mask_of(args) if writes else mask], args, out, attrs)
         return out
@@ -278,7 +269,7 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
 
 def copying(op: Elementwise, tensor: type[Tensor]):
     """`copy`, which may also be asked for a dtype."""
-    recipes = RECIPES[op]
+    recipes, made = RECIPES[op], maker(tensor)
 
     def at(x, dtype):
         device, layout = x.storage.value.device, x.layout
@@ -287,7 +278,7 @@ def copying(op: Elementwise, tensor: type[Tensor]):
         if not layout.is_plain:
             layout = meet(layout)
         value = device.backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)
-        out = tensor(Storage(value), layout)
+        out = made(value, layout)
         if (x._wants or x.storage.writes) and state.recording and dtype.category >= 2:
             record(recipes[mask_of((x,))], (x,), out)
         return out
@@ -344,12 +335,14 @@ def view(op: ViewOp, tensor: type[Tensor]):
 def draw(op: Draw, tensor: type[Tensor]):
     """Random numbers on the device of a tensor; which generator, its caller knows."""
 
+    made = maker(tensor)
+
     def call(like, size, seed, offset):
         layout = Layout.contiguous(tuple(size))
         if level.levels.stack:
             like = level.for_random(like)
         value = like.storage.value.device.backend.draw(op, seed, offset, layout)
-        return tensor(Storage(value), layout)
+        return made(value, layout)
 
     return call
 

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import attach, attach_many, remember
+from wgtorch.autograd.recipe import RECIPES, attach, attach_many, mask_of, noted
+from wgtorch.autograd.results import maker
 from wgtorch.dispatch.binder import binder, holds_tensor, listed, unfit
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet, remembered, wrap_dim
 from wgtorch.op import Reduction
 from wgtorch.settled import Fold, Met
-from wgtorch.storage import Storage, View
+from wgtorch.storage import View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -24,7 +25,7 @@ NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # PyTorch takes them too
 
 
 def reduction(op: Reduction, tensor: type[Tensor]):
-    bind, known = binder(op), Met()
+    bind, known, recipes, made = binder(op), Met(), RECIPES[op], maker(tensor)
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
 
     def call(input, *args, **given):
@@ -49,16 +50,16 @@ def reduction(op: Reduction, tensor: type[Tensor]):
             input = input.to(cast)
         node = None
         if (input._wants or input.storage.writes) and state.recording:
-            node = remember(op, (input,), fold.attrs, fold.out.shape, fold.dtypes[0])
+            node = noted(recipes[mask_of((input,))], (input,), fold.attrs, *fold.facts)
         backend, value = value.device.backend, None
         source = backend.source(input)
         del input
         result = backend.reduction(fold, source)
         if op.outputs:
-            outs = [tensor(Storage(r), fold.out) for r in result]
+            outs = [made(value, fold.out) for value in result]
             attach_many(node, outs, flags)
             return op.gather(*outs)
-        out = tensor(Storage(result), fold.out)
+        out = made(result, fold.out)
         if node is not None:
             attach(node, out)
         return out if last is None else out.to(last)

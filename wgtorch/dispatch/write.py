@@ -34,7 +34,9 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
         target._wants or source._wants or target.storage.writes or source.storage.writes
     )
     if not recording and is_plain(target, source):
-        put(target, source)
+        storage = target.storage
+        storage.value.device.backend.assign(storage, target.layout, source)
+        storage.version += 1
         return target
     if source.layout.shape != target.layout.shape:
         source, fresh = stretched(target, source, name), True

@@ -48,32 +48,22 @@ def check_inner(rows: int, inner: int, other_inner: int, cols: int) -> None:
 # Complex matrices
 
 
-def by_parts(door):
+def by_parts(left, right):
     """Of complex matrices: one real product of both parts, stacked, with both parts, side by side.
 
     The blocks of it are what complex multiplication adds and subtracts.
     """
-
-    def call(*args, **given):
-        for t in (*args, *given.values()):
-            if not isinstance(t, View) or t.storage.value.dtype.category != 3:
-                return door(*args, **given)
-        left, right = (*args, *given.values())
-        if left.dtype is not right.dtype:
-            return door(*args, **given)
-        vector = right.ndim == 1
-        right = right.unsqueeze(1) if vector else right
-        rows, cols = left.shape[-2], right.shape[-1]
-        stacked = left.view_as_real().movedim(-1, -3).flatten(-3, -2)
-        beside = right.view_as_real().movedim(-1, -2).flatten(-2, -1)
-        blocks = stacked.matmul(beside)
-        top, below = blocks.narrow(-2, 0, rows), blocks.narrow(-2, rows, rows)
-        real = top.narrow(-1, 0, cols) - below.narrow(-1, cols, cols)
-        imag = top.narrow(-1, cols, cols) + below.narrow(-1, 0, cols)
-        product = real._complex_of(imag)
-        return product.squeeze(-1) if vector else product
-
-    return call
+    vector = right.ndim == 1
+    right = right.unsqueeze(1) if vector else right
+    rows, cols = left.shape[-2], right.shape[-1]
+    stacked = left.view_as_real().movedim(-1, -3).flatten(-3, -2)
+    beside = right.view_as_real().movedim(-1, -2).flatten(-2, -1)
+    blocks = stacked.matmul(beside)
+    top, below = blocks.narrow(-2, 0, rows), blocks.narrow(-2, rows, rows)
+    real = top.narrow(-1, 0, cols) - below.narrow(-1, cols, cols)
+    imag = top.narrow(-1, cols, cols) + below.narrow(-1, 0, cols)
+    product = real._complex_of(imag)
+    return product.squeeze(-1) if vector else product
 
 
 # Matrices
@@ -98,7 +88,7 @@ def mm_samples(rng):
 
 @declare(
     Structured,
-    gate=by_parts,
+    complex_way=by_parts,
     shape=mm_shape,
     dtype=one_dtype(MM_DTYPES, "addmm_impl_cpu_"),
     promotes=False,
@@ -128,7 +118,7 @@ def bmm_shape(input, mat2):
 
 @declare(
     Structured,
-    gate=by_parts,
+    complex_way=by_parts,
     shape=bmm_shape,
     dtype=one_dtype(SCALAR_TYPES, "bmm"),
     promotes=False,
@@ -150,7 +140,7 @@ def bmm(input, mat2):
 
 @declare(
     Structured,
-    gate=by_parts,
+    complex_way=by_parts,
     shape=lambda input, other: (*input[:-1], other[-1]),
     dtype=one_dtype(SCALAR_TYPES, "bmm"),
     promotes=False,
@@ -183,12 +173,12 @@ def matmul_samples(rng):
 def matmul(input, other):
     """The product of two tensors: of vectors a number, of matrices a matrix; batch dimensions in
     front of matrices broadcast."""
-    for place, value in enumerate((input, other)):
-        if not isinstance(value, View):
-            raise TypeError(
-                f"matmul(): argument '{('input', 'other')[place]}' (position {place + 1}) must be"
-                f" Tensor, not {type(value).__name__}"
-            )
+    if not isinstance(input, View) or not isinstance(other, View):
+        name, place = ("other", 2) if isinstance(input, View) else ("input", 1)
+        kind = type(other if place == 2 else input).__name__
+        raise TypeError(
+            f"matmul(): argument '{name}' (position {place}) must be Tensor, not {kind}"
+        )
     left, right = len(input.layout.shape), len(other.layout.shape)
     if left == 2 and right == 2:
         return input.mm(other)
@@ -264,7 +254,7 @@ MV_DTYPES = (
 
 @declare(
     Structured,
-    gate=by_parts,
+    complex_way=by_parts,
     shape=mv_shape,
     dtype=one_dtype(MV_DTYPES, "addmv_impl_cpu"),
     promotes=False,

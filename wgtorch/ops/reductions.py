@@ -38,7 +38,9 @@ def along(values=apart):
 
 def spread(grad, shape, dim, keepdim):
     """A gradient of what is left, for each of what was folded."""
-    return grad.restored(dim, keepdim).expand(shape)
+    if dim and dim[-1] >= len(dim):  # else `expand` alone puts them back, in front
+        grad = grad.restored(dim, keepdim)
+    return grad.expand(shape)
 
 
 def count(shape, dim) -> int:

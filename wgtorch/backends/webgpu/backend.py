@@ -10,7 +10,16 @@ from wgtorch.backends.webgpu import codegen
 from wgtorch.backends.webgpu.crossing import Crossings
 from wgtorch.backends.webgpu.deferral import Deferrals
 from wgtorch.backends.webgpu.folding import Folder
-from wgtorch.backends.webgpu.fusion import HEAVY, Deferred, Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import (
+    HEAVY,
+    Deferred,
+    Load,
+    Program,
+    Promise,
+    drawn,
+    load_of,
+    promised,
+)
 from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
@@ -94,40 +103,26 @@ class WebGPU:
         operands, size = [], 1
         for arg in args:
             if isinstance(arg, View):
-                value = arg.storage.value
-                waiting = value.promise
-                if arg.layout is not out or (waiting is not None and waiting.layout is not out):
-                    number = None if waiting is None else waiting.number
-                    if number is None:
-                        arg = self._operand(arg, out)
-                        size += arg.size
-                    else:
-                        arg = number
-                elif waiting is not None:  # what `_operand` would answer, without the call
-                    arg = waiting
-                    size += waiting.size
-                else:
-                    load = value.load
-                    fits = load is not None and load.layout is out
-                    arg = load if fits else self._operand(arg, out)
+                view, value = arg, arg.storage.value
+                arg = value.promise or value.load
+                if arg is None or arg.layout is not out or view.layout is not out:
+                    number = getattr(value.promise, "number", None)
+                    arg = self._operand(view, out) if number is None else number
+                    size += getattr(arg, "size", 0)  # a number has none
+                else:  # what `_operand` would answer, without the call
                     size += arg.size
             elif type(arg) is int and not LEAST_INT <= arg < MOST_INT:
                 raise OverflowError(f"{typed.op.name}: {arg} is too big for any integer dtype")
             operands.append(arg)
-        promise = Promise(typed, operands, attrs, out, None, size)
-        value = Value(self.device, typed.dtype, out.numel, None, promise)
-        promise.target = ref(value)
+        value = promised(self.device, typed, operands, attrs, out, size)
         if size >= MAX_FUSED:
-            self.holdings.grown(value, promise)
+            self.holdings.grown(value, value.promise)
         return value
 
     def draw(self, op, seed, offset, out):
-        load = Load.drawn(op, seed, offset, out)
+        load = drawn(op, seed, offset, out)
         copy = REGISTRY["copy"].at(op.dtype)  # type: ignore[attr-defined]
-        promise = Promise(copy, (load,), {}, out)
-        value = Value(self.device, op.dtype, out.numel, None, promise)
-        promise.target = ref(value)
-        return value
+        return promised(self.device, copy, (load,), {}, out)
 
     def source(self, view):
         out = Layout.contiguous(view.layout.shape)
@@ -213,7 +208,7 @@ class WebGPU:
             layout = layout.expand(out.shape)
         load = value.load
         if load is None or load.layout is not layout:
-            load = value.load = Load(value.buffer, layout, value.dtype)
+            load = value.load = load_of(value.buffer, layout, value.dtype)
             if value.buffer.block.leased >= LARGE:
                 load.size = HEAVY
         return load
@@ -232,10 +227,9 @@ class WebGPU:
 
     def fill(self, value: Value) -> None:
         promise = value.promise
-        if promise is None:
-            return
         if type(promise) is not Promise:
-            promise.fulfil(value)
+            if promise is not None:
+                promise.fulfil(value)
             return
         if self.holdings.noted and self.holdings.press():
             self.fill(value)
@@ -270,23 +264,27 @@ class WebGPU:
         if len(stores) == 1 and not pairs:
             step = stores[0]
             blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))
-            return blocks
+        elif stores:
+            self._keep_all(program, pairs, blocks)
+        return blocks
+
+    def _keep_all(self, program: Program, pairs: codegen.Pairs, blocks: list[Block]) -> None:
+        """Several stores, or such as go where loads are."""
         known = {n: program.loads[m].buffer for n, m in pairs}
         # memory for all, before the first promise counts as kept
         buffers = [
             known.get(n) or self.take(step.layout.numel * step.dtype.itemsize)
-            for n, step in enumerate(stores)
+            for n, step in enumerate(program.stores)
         ]
-        for n, (step, buffer) in enumerate(zip(stores, buffers, strict=True)):
+        for n, (step, buffer) in enumerate(zip(program.stores, buffers, strict=True)):
             block = self._keep(step, buffer)
             if n not in known:
                 blocks.append(block)
-        return blocks
 
     def _keep(self, step: Promise | Deferred, buffer: Buffer) -> Block:
         """The step's value is in the buffer from here on."""
         value, block = step.target(), buffer.block
-        load = Load(buffer, step.layout, step.dtype)
+        load = load_of(buffer, step.layout, step.dtype)
         if value is not None:  # since the kernel was chosen, the garbage collector may have come
             value.load, value.buffer, value.promise = load, buffer, None
         if block.leased >= LARGE:

@@ -14,14 +14,21 @@ from weakref import ref
 from wgtorch.backends.webgpu import codegen, library
 from wgtorch.backends.webgpu.accessors import Bound, written
 from wgtorch.backends.webgpu.codegen import Pairs
-from wgtorch.backends.webgpu.fusion import HEAVY, PUT_OFF, Deferred, Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import (
+    HEAVY,
+    JOINED,
+    PUT_OFF,
+    Deferred,
+    Load,
+    Program,
+    Promise,
+    waiting,
+)
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.queue import PATIENCE
 from wgtorch.backends.webgpu.steps import Step, dispatched
 from wgtorch.backends.webgpu.takeover import LEAST, takeovers
 from wgtorch.config import DEBUG, MAX_FUSED, trace
-from wgtorch.dtype import bool_
-from wgtorch.layout import Layout
 from wgtorch.op import Pass
 from wgtorch.settled import Call
 from wgtorch.storage import Value
@@ -33,14 +40,15 @@ if TYPE_CHECKING:
 class Plan:
     """How calls of one kind are launched: their steps, the last of which ops may join."""
 
-    __slots__ = ("before", "bound", "dtype", "last", "nbytes", "numel", "op", "out", "owner",
-                 "step")  # fmt: skip
+    __slots__ = ("before", "bound", "dtype", "kind", "last", "nbytes", "numel", "op", "out",
+                 "owner", "step")  # fmt: skip
 
     def __init__(self, owner: Deferrals, call: Call, steps: list[Step], last: Pass, bound: list):
         self.owner, self.op = owner, call.op
         *self.before, self.step = steps
         self.last, self.bound = last, bound  # as it was planned; names and dtypes of its buffers
         self.out, self.dtype = call.outs[0], call.out_dtypes[0]
+        self.kind = self.dtype, JOINED  # what a kernel's text must know of the result
         self.numel, self.nbytes = self.out.numel, self.out.numel * self.dtype.itemsize
 
     def fulfil(self, deferred: Deferred) -> None:
@@ -78,7 +86,7 @@ class Deferrals:
         queue = home.queue
         if queue.put_off is not None:
             self.release()
-        deferred = Deferred(plan, buffers, plan.out, plan.dtype)
+        deferred = Deferred(plan, buffers)
         value = Value(home.device, plan.dtype, plan.numel, None, deferred)
         deferred.target = ref(value)
         queue.put_off, queue.patience = deferred, PATIENCE
@@ -209,17 +217,26 @@ class Deferrals:
         it waits for; the rest may join whatever reads it."""
         if type(operand) is Load or operand.size % HEAVY < PUT_OFF:
             return operand
-        program = Program(operand)
-        if program.joined is None:
-            return operand
-        kept = [step for step in program.stores if type(step) is Promise]
-        deferred = None if kept else program.joined
-        del program  # it counts as somebody who needs the raw result
+        steps = waiting(operand)
+        deferred = waits_for(steps)
+        if deferred is None:
+            return operand.filled or operand
+        kept = [step for step in steps if step.target() is not None]
         if kept:
+            deferred = None  # or it would count as needed by itself
             self.home.load(kept[-1])
-            return self.apart(operand)
-        self.launch(deferred)
+        else:
+            self.launch(deferred)
         return self.apart(operand)  # which may stand on another that waits
+
+
+def waits_for(steps: list[Promise]) -> Deferred | None:
+    """A launch put off that these stand on."""
+    for step in steps:
+        for arg in step.args:
+            if type(arg) is Deferred and arg.result is None:
+                return arg
+    return None
 
 
 def references(program: Program) -> int:
@@ -229,7 +246,7 @@ def references(program: Program) -> int:
 
 def references_when_alone() -> int:
     program = Program.__new__(Program)
-    program.joined, program.joins = Deferred(None, [], Layout.contiguous(()), bool_), 0
+    program.joined, program.joins = Deferred.__new__(Deferred), 0
     program.loads, program.place = [program.joined], {program.joined: -1}
     return references(program)
 

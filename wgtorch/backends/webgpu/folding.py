@@ -70,25 +70,25 @@ class Folder:
             if launch is None:
                 program, launch = self._prepared(fold, program)
             blocks = home.blocks(program)
-            drawn = [n for load in program.loads if load.form == DRAWN for n in load.numbers]
+            drawn: list[float] = []
+            if program.load_numbers:
+                drawn += [n for load in program.loads if load.form == DRAWN for n in load.numbers]
             numbers = (*launch.numbers, *drawn, *program.scalars, *launch.more)
-        buffers = [home.take(size) for size in launch.sizes]
+        results, made = [], []
+        for size, dtype in zip(launch.sizes, fold.dtypes, strict=True):
+            buffer = home.take(size)
+            results.append(Value(home.device, dtype, fold.out.numel, buffer))
+            made.append(buffer.block)
         if launch.second is None:
-            blocks += [buffer.block for buffer in buffers]
             if launch.groups[0]:
-                home.queue.dispatch(launch.kernel, blocks, numbers, launch.groups)
+                home.queue.dispatch(launch.kernel, blocks + made, numbers, launch.groups)
         else:
             parts = home.take(launch.part_bytes)
             blocks.append(parts.block)
             home.queue.dispatch(launch.kernel, blocks, numbers, launch.groups)
             kernel, numbers, groups = launch.second
-            blocks = [parts.block, *[buffer.block for buffer in buffers]]
-            home.queue.dispatch(kernel, blocks, numbers, groups)
-        device, numel = home.device, fold.out.numel
-        if len(buffers) == 1:
-            return Value(device, fold.dtypes[0], numel, buffers[0])
-        pairs = zip(fold.dtypes, buffers, strict=True)
-        return tuple([Value(device, dtype, numel, buffer) for dtype, buffer in pairs])
+            home.queue.dispatch(kernel, [parts.block, *made], numbers, groups)
+        return tuple(results) if fold.op.outputs else results[0]
 
     # Folds met for the first time
 

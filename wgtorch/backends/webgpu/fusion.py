@@ -11,15 +11,15 @@ what is stored), so a compiled kernel is found without writing its text again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from operator import attrgetter
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from wgtorch.config import DEBUG, trace
 from wgtorch.dtype import DType
-from wgtorch.layout import OFFSET, SINGLE, Layout
+from wgtorch.layout import SINGLE, Layout
 from wgtorch.op import Draw
 from wgtorch.settled import TypedOp
 from wgtorch.storage import Value
@@ -28,8 +28,8 @@ DRAWN = -1  # the form of an operand that is drawn, not read
 JOINED = -2  # the form of an operand that the kernel has just computed
 PUT_OFF = 1 << 20  # what a Deferred adds to sizes: far more than ops ever do
 HEAVY = 1 << 40  # what a Load of a large buffer adds to sizes
-next_age = count().__next__
-by_age = attrgetter("age")
+new = object.__new__
+by_size = attrgetter("size")  # a promise that waits has more than each of its operands
 
 
 class Load:
@@ -38,52 +38,55 @@ class Load:
     __slots__ = ("__weakref__", "buffer", "dtype", "form", "fours", "kind", "layout", "noted",
                  "numbers", "size")  # fmt: skip
 
-    def __init__(self, buffer: Any, layout: Layout, dtype: DType):
-        self.buffer, self.dtype = buffer, dtype
-        self.layout = layout  # broadcast to the program's shape
-        self.form, self.numbers, self.fours = 0, (), ""
-        self.size = 0  # see Promise
-        self.noted = False  # whether Holdings have counted it
-        self.kind: Any = dtype  # what a kernel's text must know
-        if not layout.is_plain:
-            self.form, self.numbers = layout.form, layout.numbers
-            if self.form == OFFSET:
-                self.fours = "" if layout.offset % 4 else "quad"
-            elif self.form > SINGLE:
-                self.fours = layout.by_fours
-            self.kind = (dtype, self.form, self.fours)
+    buffer: Any  # None for what is drawn
+    dtype: DType
+    layout: Layout  # broadcast to the program's shape
+    form: int  # these three as `layout.reading` has them
+    numbers: tuple[int, ...]
+    fours: str
+    size: int  # see Promise
+    noted: bool  # whether Holdings have counted it
+    kind: Any  # what a kernel's text must know
 
-    @staticmethod
-    def drawn(op: Draw, seed: int, offset: int, layout: Layout) -> Load:
-        """Random numbers in place of a buffer."""
-        load = Load(None, layout, op.dtype)
-        words = (seed, seed >> 32, offset, offset >> 32)
-        load.form, load.numbers = DRAWN, tuple([word & 0xFFFFFFFF for word in words])
-        load.kind = (op, DRAWN)
-        return load
+
+def load_of(buffer: Any, layout: Layout, dtype: DType) -> Load:
+    """A Load, without the call of a class: there is one for nearly every result."""
+    load = new(Load)
+    load.buffer = buffer
+    load.layout = layout
+    load.dtype = load.kind = dtype
+    load.form = load.size = 0
+    load.numbers = ()
+    load.fours = ""
+    load.noted = False
+    if not layout.is_plain:
+        load.form, load.numbers, load.fours = layout.reading
+        load.kind = (dtype, load.form, load.fours)
+    return load
+
+
+def drawn(op: Draw, seed: int, offset: int, layout: Layout) -> Load:
+    """Random numbers in place of a buffer."""
+    load = load_of(None, layout, op.dtype)
+    words = (seed, seed >> 32, offset, offset >> 32)
+    load.form, load.numbers = DRAWN, tuple([word & 0xFFFFFFFF for word in words])
+    load.kind = (op, DRAWN)
+    return load
 
 
 class Promise:
     """The element `op` would compute."""
 
-    __slots__ = ("age", "args", "attrs", "dtype", "filled", "layout", "size", "target", "typed")
+    __slots__ = ("args", "attrs", "dtype", "filled", "layout", "size", "target", "typed")
 
-    def __init__(
-        self,
-        typed: TypedOp,
-        args: Sequence[Promise | Load | Deferred | float],
-        attrs: dict[str, float],
-        layout: Layout,
-        target: Callable[[], Value | None] = lambda: None,
-        size: int = 1,
-    ):
-        self.typed, self.args, self.attrs, self.layout = typed, args, attrs, layout
-        self.dtype = typed.dtype
-        self.target = target  # weak: who waits for the result
-        # Ops that fulfilling this would fuse (shared ones counted again), PUT_OFF and HEAVY added
-        self.size = size
-        self.age = next_age()  # a promise is always younger than its operands
-        self.filled: Load | None = None
+    typed: TypedOp
+    dtype: DType  # of the result
+    args: Sequence[Promise | Load | Deferred | float]
+    attrs: dict[str, float]
+    layout: Layout
+    size: int  # ops that fulfilling this would fuse (shared ones again), PUT_OFF and HEAVY added
+    target: Callable[[], Value | None]  # weak: who waits for the result
+    filled: Load | None
 
     @property
     def is_constant(self) -> bool:
@@ -102,6 +105,31 @@ class Promise:
         self.filled, self.args, self.size = load, (), 0
 
 
+def promised(
+    device: Any, typed: TypedOp, args: Sequence[Any], attrs: dict[str, float], out: Layout,
+    size: int = 1,
+) -> Value:  # fmt: skip
+    """A Value that an op would compute; without calls of classes, as this runs once per op."""
+    promise, value = new(Promise), new(Value)
+    promise.typed = typed
+    promise.args = args
+    promise.attrs = attrs
+    promise.layout = out
+    promise.size = size
+    promise.target = ref(value)
+    promise.filled = None
+    value.device = device
+    value.dtype = promise.dtype = typed.dtype
+    value.numel = out.numel
+    value.buffer = value.load = None
+    value.promise = promise
+    return value
+
+
+def nobody() -> None:
+    """The target of what nobody waits for."""
+
+
 class Deferred:
     """The result of a kernel whose launch is put off: elementwise ops that follow may end it.
 
@@ -113,11 +141,11 @@ class Deferred:
     buffer, form, numbers, fours, size = None, JOINED, (), "", PUT_OFF  # as of a Load, a Promise
     number, is_constant = None, False
 
-    def __init__(self, plan: Any, buffers: Sequence[Any], layout: Layout, dtype: DType):
+    def __init__(self, plan: Any, buffers: Sequence[Any]):
         self.plan = plan  # how it is launched
         self.buffers = buffers  # what it reads
-        self.layout, self.dtype, self.kind = layout, dtype, (dtype, JOINED)
-        self.target: Callable[[], Value | None] = lambda: None  # weak: who waits for the result
+        self.layout, self.dtype, self.kind = plan.out, plan.dtype, plan.kind
+        self.target: Callable[[], Value | None] = nobody  # weak: who waits for the result
         self.result: Any = None  # the buffer, once there is one
         self.load: Load | None = None
 
@@ -132,7 +160,7 @@ class Deferred:
         """A load of what is stored; `layout` is any plain one of as many elements."""
         load = self.load
         if load is None or load.layout is not layout:
-            load = self.load = Load(self.result, layout, self.dtype)
+            load = self.load = load_of(self.result, layout, self.dtype)
         return load
 
 
@@ -148,65 +176,86 @@ class Program:
     def __init__(self, root: Promise | Load):
         self.root = root
         self.steps = steps = waiting(root)  # operands before users
-        self.loads = loads = []
-        self.stores = stores = []
+        self.loads = loads = []  # type: ignore[var-annotated]
+        self.stores = stores = []  # type: ignore[var-annotated]
+        self.load_numbers: list[float] = []  # what the kernel reads at run time of the loads
+        self.scalars: list[float] = []  # and of the steps
         self.place = place = {}  # n: step n;  -1 - n: load n
         self.joined, self.joins, self.rivals = None, 0, ()
-        key, scalars = [], []
+        key: list[Any] = []
+        known, n = place.get, 0
         for step in steps:
             key.append(step.typed)
             for arg in step.args:
-                kind = type(arg)
-                if kind is Promise:
-                    if arg.filled is None:
-                        key.append(place[arg])
-                        continue
-                    arg, kind = arg.filled, Load
-                elif kind is Deferred:
-                    arg, kind = self._met(arg, key), Load
-                if kind is Load:
-                    at = place.get(arg)
-                    if at is None:
-                        loads.append(arg)
-                        at = place[arg] = -len(loads)
-                    key.append(at)
-                else:
-                    key.append(kind)
-                    scalars += (arg,) if kind is not complex else (arg.real, arg.imag)
+                at = known(arg)
+                if at is None and type(arg) is not Load:
+                    arg = self._met(arg)
+                    at = known(arg) if type(arg) is Load else arg
+                if at is None:
+                    loads.append(arg)
+                    place[arg] = -len(loads)
+                    at = self._placed(arg) if arg.form else arg.kind
+                key.append(at)
             if step.attrs:
-                scalars.extend(step.attrs.values())
-            place[step] = len(place) - len(loads)
+                self.scalars.extend(step.attrs.values())
+            place[step] = n
+            n += 1
             if step.target() is not None:
                 stores.append(step)
                 key.append("store")
-        if not steps:
-            self._read()
-        self.load_numbers, self.scalars = placed(loads, key), scalars
+        if not n:  # a root that needs no computing
+            self._read(key)
+        elif self.joined is not None:
+            place.update({load: -1 - n for n, load in enumerate(loads)})
         self.key = tuple(key)  # what the kernel's text depends on
         if DEBUG >= 3:
             trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
 
-    def _read(self) -> None:
+    def _read(self, key: list[Any]) -> None:
         """Of a root that needs no computing."""
-        root = self.root
-        self.loads.append(root.filled if type(root) is Promise else root)
-        self.place[self.loads[0]] = -1
+        load = self.root if type(self.root) is Load else self.root.filled
+        self.loads.append(load)
+        self.place[load] = -1
+        key.append(self._placed(load) if load.form else load.kind)
 
-    def _met(self, deferred: Deferred, key: list[Any]) -> Deferred | Load:
-        if deferred.result is not None:
-            return deferred.read_in(self.root.layout)
-        if self.joined is not None and self.joined is not deferred:
-            self.rivals += (deferred,)
-        if self.joined is None and deferred.target() is not None:
-            self.stores.append(deferred)
-            key.append("store")
-        self.joined = self.joined or deferred
+    def _met(self, arg: Any) -> Any:
+        """The load that an operand has become; for one that is no load, what the key says of it."""
+        kind = type(arg)
+        if kind is Promise:
+            return arg.filled
+        if kind is Deferred:
+            return self._awaited(arg) if arg.result is None else arg.read_in(self.root.layout)
+        self.scalars += (arg,) if kind is not complex else (arg.real, arg.imag)
+        return kind
+
+    def _placed(self, load: Load) -> Any:
+        """What the key says of a load that does not lie plainly. Of those that lie alike, the first
+        gives the numbers."""
+        alike = 0
+        if load.form > SINGLE:
+            alike = [other.layout for other in self.loads].index(load.layout)
+        if load.form <= SINGLE or self.loads[alike] is load:
+            self.load_numbers += load.numbers
+        return load.kind, alike
+
+    def _awaited(self, deferred: Deferred) -> Any:
+        """The same of a launch that waits: it gets its place when it is known how often it is
+        read."""
         self.joins += 1
-        return deferred
+        if deferred in self.loads:
+            return -1 - self.loads.index(deferred)
+        self.loads.append(deferred)
+        if self.joined is not None:
+            self.rivals += (deferred,)
+            return deferred.kind
+        self.joined = deferred
+        if deferred.target() is None:
+            return deferred.kind
+        self.stores.append(deferred)
+        return deferred.kind, "store"
 
     @property
     def numbers(self) -> list[float]:
-        """What the kernel reads at run time: of the loads, then of the steps."""
         return self.load_numbers + self.scalars
 
     @property
@@ -214,35 +263,18 @@ class Program:
         return "+".join(step.typed.op.name for step in self.steps) or "load"
 
 
-def placed(loads: list[Load], key: list[Any]) -> list[float]:
-    """Run-time numbers of the loads; what a kernel's text must know of them goes to `key`."""
-    numbers: list[float] = []
-    places: dict[Layout, int] = {}
-    for load in loads:
-        key.append(load.kind)
-        if load.form > SINGLE:  # operands that lie alike are found by the same numbers
-            known = len(places)
-            key.append(places.setdefault(load.layout, known))
-            if len(places) == known:
-                continue
-        if load.form:
-            numbers += load.numbers
-    return numbers
-
-
 def waiting(root: Promise | Load) -> list[Promise]:
-    """The promises that `root` stands on and itself, oldest first."""
+    """The promises that `root` stands on and itself, operands before users."""
     if type(root) is Load or root.filled is not None:
         return []
-    steps, seen = [root], None
+    steps = [root]
+    if root.size % PUT_OFF == 1:  # it never stood on another promise
+        return steps
+    seen = {root}
     for step in steps:  # grows as it is walked
         for arg in step.args:
-            if type(arg) is Promise and arg.filled is None:
-                if seen is None:
-                    seen = {root}
-                if arg not in seen:
-                    seen.add(arg)
-                    steps.append(arg)
-    if seen is not None:
-        steps.sort(key=by_age)
+            if type(arg) is Promise and arg.filled is None and arg not in seen:
+                seen.add(arg)
+                steps.append(arg)
+    steps.sort(key=by_size)
     return steps

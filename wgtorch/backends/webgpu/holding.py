@@ -32,21 +32,24 @@ class Holdings:
 
     def grown(self, value: Value, promise: Promise) -> None:
         """Of a new promise that stands on many ops, a launch put off, or large operands."""
-        home = self.home
         if MAX_FUSED == 1:
-            home.fill(value)
+            self.home.fill(value)
             return
+        if promise.size % PUT_OFF >= MAX_FUSED:
+            self.shorten(promise)
+        if promise.size % HEAVY >= PUT_OFF:
+            self.home.deferrals.youngest = promise.target
+        if promise.size >= HEAVY:
+            self.note(promise)
+
+    def shorten(self, promise: Promise) -> None:
+        """Has operands that stand on many ops made true."""
         size, args = 1, list(promise.args)
         for place, arg in enumerate(args):
             if type(arg) is Promise and arg.size % PUT_OFF >= MAX_FUSED:
-                args[place] = home.load(arg)  # only now: what it was made of may be gone
-                arg = args[place]
-            size += getattr(arg, "size", 0)
+                args[place] = self.home.load(arg)  # only now: what it was made of may be gone
+            size += getattr(args[place], "size", 0)
         promise.args, promise.size = args, size
-        if size % HEAVY >= PUT_OFF:
-            home.deferrals.youngest = promise.target
-        if size >= HEAVY:
-            self.note(promise)
 
     def note(self, promise: Promise) -> None:
         """Of a promise that stands on large operands."""

@@ -21,6 +21,9 @@ SLACK = 16  # bytes behind every block: kernels read and write by fours
 SMALL = 1 << 16  # up to here sizes are powers of two; beyond, four steps to each
 
 
+new = object.__new__
+
+
 class Block:
     """Memory itself. It lives as long as its pool; one Buffer at a time leases it."""
 
@@ -44,9 +47,7 @@ class Buffer:
     """The use of a block, for as long as anyone holds this."""
 
     __slots__ = ("__weakref__", "block")
-
-    def __init__(self, block: Block):
-        self.block = block
+    block: Block
 
 
 class Live:
@@ -78,7 +79,8 @@ class Pool:
             size = min(-(-nbytes // (size >> 3)) * (size >> 3), max(nbytes, self.most_bytes))
         free = self.free[size]
         block = self.blocks[heappop(free)] if free else self._grow(size, nbytes)
-        buffer = Buffer(block)
+        buffer = new(Buffer)
+        buffer.block = block
         block.lease = ref(buffer, block.end_lease)
         block.leased = nbytes
         live = self.live

@@ -8,11 +8,10 @@ holds the operand is read from Python's reference counts, which are exact: a cou
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from typing import Any
 
 from wgtorch.backends.webgpu.codegen import Pairs
-from wgtorch.backends.webgpu.fusion import Load, Program, Promise
+from wgtorch.backends.webgpu.fusion import Load, Program, Promise, load_of
 from wgtorch.dtype import float32
 from wgtorch.layout import PLAIN, Layout
 from wgtorch.storage import Storage, Value
@@ -25,10 +24,11 @@ def takeovers(program: Program) -> Pairs:
     loads = [n for n, load in enumerate(program.loads) if load.form == PLAIN and dies(load)]
     if not loads:
         return ()
-    uses = Counter([id(arg) for step in program.steps for arg in step.args])
+    uses = [id(arg) for step in program.steps for arg in step.args]
     if any_outlives(program, uses):
         return ()
-    pairs, free = [], [n for n in loads if held(program, n) == uses[id(program.loads[n])] + ALONE]
+    pairs = []
+    free = [n for n in loads if held(program, n) == uses.count(id(program.loads[n])) + ALONE]
     for n, step in enumerate(program.stores):
         for m in free:
             if fits(program.loads[m], step):
@@ -48,12 +48,12 @@ def held(program: Program, place: int) -> int:
     return sys.getrefcount(program.loads[place])
 
 
-def any_outlives(program: Program, uses: Counter[int]) -> bool:
+def any_outlives(program: Program, uses: list[int]) -> bool:
     """Whether something that is not stored now will be computed again, for somebody else."""
     stored = {id(step) for step in program.stores}
     for place in range(len(program.steps)):
         known = id(program.steps[place])
-        count = sys.getrefcount(program.steps[place]) - uses[known]
+        count = sys.getrefcount(program.steps[place]) - uses.count(known)
         if known not in stored and count > STEP_ALONE:
             return True
     return False
@@ -90,7 +90,7 @@ class _Held:
 
 def counts_when_alone() -> tuple[int, int, int]:
     """Of a buffer, a load and a step that only their program holds."""
-    load = Load(_Held(), Layout.contiguous((1,)), float32)
+    load = load_of(_Held(), Layout.contiguous((1,)), float32)
     dying = sys.getrefcount(load.buffer)
     program = Program.__new__(Program)
     program.loads, program.steps = [load], [Promise.__new__(Promise)]
@@ -103,7 +103,7 @@ def holders_when_alone(loaded: bool) -> tuple[int, int, int]:
     """Of what only a storage holds."""
     storage = Storage(Value(None, float32, 0, _Held()))  # type: ignore[arg-type]
     if loaded:
-        storage.value.load = Load(storage.value.buffer, Layout.contiguous((1,)), float32)
+        storage.value.load = load_of(storage.value.buffer, Layout.contiguous((1,)), float32)
     return holders(storage)
 
 
