@@ -279,3 +279,31 @@ def test_mistakes_are_seen_at_once(q8):
         pytest.raises(RuntimeError, match="require gradients"),
     ):
         torch.zeros(2, dtype=i8, requires_grad=True)
+
+
+@pytest.mark.parametrize("wrong", ["raises", "shape", "dtype", "nothing"])
+def test_a_tensor_keeps_its_value_where_encode_is_wrong(device, wrong):
+    """Whatever writes in place: the error comes then, and the old numbers are there."""
+    results = {
+        "shape": lambda x: {"data": x.char()[:1]},
+        "dtype": lambda x: {"data": x},
+        "nothing": lambda x: None,
+        "raises": lambda x: {"data": x.nonsense},
+    }
+    broken = []
+
+    def encode(x):
+        return results[wrong](x) if broken else {"data": x.char()}
+
+    fields = {"components": {"data": torch.int8}, "decode": lambda data: data.float()}
+    with registry.register_dtype("frail", encode=encode, **fields) as dtype:
+        q = torch.ones(3, 4, device=device).to(dtype)
+        broken.append(True)
+        for write in (lambda: q.mul_(2), lambda: q[0].add_(1), lambda: q.__setitem__(1, 5.0),
+                      lambda: torch.add(q, 1, out=q), lambda: q.copy_(torch.zeros_like(on(device)))
+                      ):  # fmt: skip
+            with pytest.raises((errors.DTypeComponentsMismatchError, AttributeError, IndexError)):
+                write()
+            assert q.tolist() == [[1] * 4] * 3
+        broken.clear()
+        assert q.mul_(2).tolist() == [[2] * 4] * 3

@@ -22,8 +22,10 @@ from wgtorch.device import Device
 from wgtorch.dtype import DType
 from wgtorch.errors import DTypeComponentsMismatchError
 from wgtorch.layout import Layout
-from wgtorch.settled import Call
+from wgtorch.settled import Call, Met
 from wgtorch.storage import Storage, Value, View
+
+fitting = Met()  # (a dtype, a shape, those of components) that decode to it
 
 
 class Encoded(NamedTuple):
@@ -76,6 +78,10 @@ class EncodedBackend(LevelBackend):
 
     def _holding(self, dtype: DType, shape: tuple[int, ...], made: Any) -> Value:
         parts = checked(dtype, made)
+        key = dtype, shape, *[part.layout.shape for part in parts.values()]
+        if key not in fitting:
+            decode(dtype, shape, parts)  # what cannot be read shall not take the place of what can
+            fitting.keep(key, True)
         numel = Layout.contiguous(shape).numel
         return Value(self.device, dtype, numel, Encoded(shape, parts))
 
