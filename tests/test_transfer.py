@@ -36,6 +36,15 @@ def test_to_cpu_is_a_promise(gpu, maps):
     assert len(maps) == 1
 
 
+def test_of_a_large_value_only_the_part_that_is_asked_for_travels(gpu):
+    x = torch.arange(1 << 20, device="webgpu").reshape(1024, 1024)
+    before = gpu.dock.moved["d2h"]
+    assert x[3, 5].item() == 3 * 1024 + 5
+    assert x[2:4, 7].tolist() == [2 * 1024 + 7, 3 * 1024 + 7]
+    assert gpu.dock.moved["d2h"] - before == 24
+    assert x.T[:3, 1].tolist() == [1024, 1025, 1026]
+
+
 def test_save_on_cpu_neither_waits_nor_cuts_a_kernel(gpu, maps, monkeypatch):
     array, x = normal(6, 4, requires_grad=True)
     ran, dispatch = [], type(gpu.queue).dispatch

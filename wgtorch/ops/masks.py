@@ -153,7 +153,7 @@ def _true_elements(input, mask: Condition, starts: Other, total: int):
 def counted(mask):
     """(how many elements are not zero, what the ops that list them want to know)."""
     (counts,) = mask._true_counts()
-    return int(counts.select(0, -1).clone().item()), counts
+    return int(counts.select(0, -1).item()), counts
 
 
 @composite(samples=None)

@@ -40,6 +40,7 @@ from wgtorch.storage import Lens, Value, View
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
 ONE = (1, 1, 1)
+LITTLE, SPARSE = 1 << 14, 4  # bytes of a value that travel with any part; elements to one asked for
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
 IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "reseen",
@@ -87,6 +88,8 @@ class WebGPU:
         size = value.dtype.itemsize
         if not layout.numel:
             return np.empty(layout.shape, value.dtype.np)
+        if value.nbytes > LITTLE and value.numel > SPARSE * layout.numel:  # not all for a part
+            value, layout = self.copied(view), Layout.contiguous(layout.shape)
         flat = self.dock.send(value).array()
         strides = [stride * size for stride in layout.strides]
         return np.ndarray(layout.shape, value.dtype.np, flat, layout.offset * size, strides)
