@@ -7,9 +7,19 @@ import textwrap
 
 import numpy as np
 import pytest
+from op_cases import (
+    has_gradient,
+    is_differentiable,
+    leaves,
+    parameters,
+    results,
+    run,
+    tensors,
+    weight_like,
+)
 
 import wgtorch as torch
-from wgtorch.backend import backend
+from wgtorch.backend import backend, fulfil
 from wgtorch.backends.webgpu import holding
 from wgtorch.device import Device
 
@@ -46,6 +56,31 @@ def test_second_step_allocates_nothing(pool, no_cycles):
     blocks, live = len(pool.blocks), pool.live.current
     step(x, w)
     assert (len(pool.blocks), pool.live.current) == (blocks, live)
+
+
+@pytest.mark.parametrize("case", parameters(has_gradient, first=True))
+def test_gradients_of_an_op_hold_nothing(pool, no_cycles, case):
+    args = tensors(case, "webgpu", wants=True)
+    outs = [out for out in results(run(case, args)) if is_differentiable(out)]
+    if not outs:
+        pytest.skip("ints have no gradient")
+    weights = [weight_like(out) for out in outs]  # what formulas keep on them would stay
+
+    def once():
+        outs = [out for out in results(run(case, args)) if is_differentiable(out)]
+        given = torch.autograd.grad(
+            outs, list(leaves(args)), weights, allow_unused=True, create_graph=True
+        )
+        for tensor in given:
+            if tensor is not None:
+                fulfil(tensor)
+
+    del outs
+    live = []
+    for _ in range(3):
+        once()
+        live.append(pool.live.current)
+    assert live[1] == live[2]
 
 
 def test_running_statistics_and_momentum_wait_for_nobody(pool, no_cycles):
