@@ -62,6 +62,17 @@ def test_running_sums(either_share, values, shape):
         assert error(x.cumsum(dim), exact.cumsum(dim)) < 1e-6
 
 
+@pytest.mark.parametrize("shape", [(4,), (3, 40_000), (2, 70, 64), (5, 30_001)])
+def test_running_sums_from_the_end(either_share, shape):
+    """By fours where they lie so; also of a part, and across rows."""
+    array = np.random.default_rng(0).integers(-9, 9, shape)
+    x = torch.tensor(array, device=either_share)
+    for dim in range(len(shape)):
+        for view, of in ((x, array), (x[..., 1:], array[..., 1:]), (x.T, array.T)):
+            got = view._cumsum(dim, reverse=True).cpu().numpy()
+            np.testing.assert_array_equal(got, np.flip(np.flip(of, dim).cumsum(dim), dim))
+
+
 @pytest.mark.parametrize("cols", [30_000, COUNT // 16])
 def test_softmax_of_long_rows(either_share, cols):
     rows = VALUES["random"][: 16 * cols].reshape(16, cols)

@@ -24,7 +24,14 @@ from wgtorch.backends.webgpu.packing import (
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted
-from wgtorch.backends.webgpu.walk_codegen import constants, declare_walk, function, taken, where
+from wgtorch.backends.webgpu.walk_codegen import (
+    constants,
+    declare_walk,
+    function,
+    in_turn,
+    taken,
+    where,
+)
 from wgtorch.backends.webgpu.walks import Walk
 from wgtorch.settled import Fold
 
@@ -113,12 +120,13 @@ def declare_begin(writer: Writer, way: Walk, carries: bool) -> None:
 def written(writer: Writer, fold: Fold, way: Walk, states: list[str]) -> list[str]:
     """Statements that write the results of states at `col`."""
     dialect, place = writer.dialect, where(way, len(fold.op.inputs))
+    order = way.places[way.which[len(fold.op.inputs)]]
     lines = []
     for n, dtype in enumerate(fold.dtypes):
         values = [f"leave{n}({state})" for state in states]
         if way.quads:
             name = writer.bind(quad_type(dtype, dialect), "read_write")
-            lines += write_quad(dtype, name, f"(({place}) / 4u)", values)
+            lines += write_quad(dtype, name, f"(({place}) / 4u)", in_turn(order, values))
         else:
             name = writer.bind(one_writable(dtype, dialect), "read_write")
             lines += ["{", *write_one(dtype, name, place, values[0]), "}"]

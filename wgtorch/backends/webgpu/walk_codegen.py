@@ -13,7 +13,7 @@ from wgtorch.backends.webgpu.packing import (
     read_one,
     read_quad,
 )  # fmt: skip
-from wgtorch.backends.webgpu.walks import Walk
+from wgtorch.backends.webgpu.walks import Place, Walk
 from wgtorch.dtype import DType
 
 
@@ -82,13 +82,13 @@ def taken(writer: Writer, n: int, dtype: DType, walk: Walk) -> tuple[list[str], 
         at = [f"let p{n} = ({where(walk, n)}) / 8u;"]
         lines, values = read_oct(dtype, name, f"p{n}", f"q{n}")
         return at + lines, values
-    if place.mode == "quad":
+    if place.mode in ("quad", "back"):
         name = writer.bind(quad_type(dtype, dialect), "read")
         lines, values = [f"let p{n} = ({where(walk, n)}) / 4u;"], []
         for k in range(walk.many // 4):
             more, four = read_quad(dtype, name, f"p{n} + {k}u" if k else f"p{n}", f"q{n}_{k}")
             lines, values = lines + more, values + four
-        return lines, values
+        return lines, in_turn(place, values)
     name = writer.bind(element_type(dtype, dialect), "read")
     lines = [f"let p{n} = {where(walk, n)};"]
     if not walk.quads:
@@ -98,6 +98,11 @@ def taken(writer: Writer, n: int, dtype: DType, walk: Walk) -> tuple[list[str], 
         return lines, [f"x{n}"] * walk.many
     step = neighbour(walk, n)
     return lines, [read_one(dtype, name, f"p{n} + {k}u * {step}") for k in range(walk.many)]
+
+
+def in_turn(place: Place, values: list[str]) -> list[str]:
+    """The four of a quad, in the order of the columns or of memory."""
+    return values[::-1] if place.mode == "back" else values
 
 
 def drawn(writer: Writer, n: int, load: Load, walk: Walk) -> tuple[list[str], list[str]]:

@@ -22,7 +22,9 @@ class Place(NamedTuple):
     rows: tuple[int, ...]  # strides of the axes that stay, outermost first
     outers: tuple[int, ...]  # of the axes that are folded, but the innermost
     inner: int  # of that one
-    mode: str = ""  # of neighbours: in one "quad" or "oct", all the "same", one "step" apart
+    # Of neighbours: in one "quad" or "oct", in one that is gone through "back", all the "same", one
+    # "step" apart
+    mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def how_many(places: list[Place], lead: int, row_sizes: list[int], cols: int, wr
             continue
         if quads == "along" and (cols < 4 or (written and cols % 4)):
             continue
-        if all(mode_of(place, quads) == "quad" for place in whole):
+        if all(mode_of(place, quads) in ("quad", "back") for place in whole):
             return quads
     return ""
 
@@ -158,6 +160,8 @@ def mode_of(place: Place, quads: str, wide: bool = False) -> str:
         near, far = place.inner, (*place.rows, *place.outers)
     else:
         near, far = place.rows[-1], (*place.rows[:-1], *place.outers, place.inner)
+    if along and near == -1 and not any(s % 4 for s in (place.offset + 1, *far)):
+        return "back"
     for size, mode in ((8, "oct"), (4, "quad")):
         if near == 1 and (wide or size == 4) and not any(s % size for s in (place.offset, *far)):
             return mode
