@@ -59,8 +59,35 @@ def test_what_it_warns_of_and_refuses(x):
 
 def test_on_the_gpu_it_is_looser_by_itself(webgpu):
     v = ramp((5,), webgpu, grad=True, lo=0.5)
-    assert gradcheck(lambda t: t.exp() * t, v)
+    with pytest.warns(UserWarning, match=r"not a double.* On webgpu eps, atol and rtol are 1e-2"):
+        assert gradcheck(lambda t: t.exp() * t, v)
+    assert gradcheck(lambda t: t.exp() * t, v, eps=1e-2, atol=1e-2, rtol=1e-2)  # without a word
     assert gradcheck(wrong(1.2), v, raise_exception=False) is False
+
+
+def test_a_device_is_compared_with_the_cpu(device):
+    layer = torch.nn.Linear(6, 5).to(device)
+    x = ramp((4, 6), device, grad=True)
+
+    def run(x, weight, bias, count):
+        return torch.func.functional_call(
+            layer, {"weight": weight, "bias": bias}, (x * count,)
+        ).tanh()
+
+    given = [x, layer.weight, layer.bias, 3]
+    assert torch.autograd.compare_with_cpu(run, given)
+    with graph.compress("float16", check="off"), graph.save_on_cpu():
+        assert torch.autograd.compare_with_cpu(run, given)
+    assert x.grad is None and layer.weight.grad is None
+
+    lossy = graph.saved_tensors_hooks(lambda t: t.detach() * (t.dtype is not torch.float32), same)
+    with lossy, pytest.raises(torch.autograd.GradcheckError, match="input 0: element") as found:
+        torch.autograd.compare_with_cpu(run, given)
+    assert not found.value.result and str(x.device) in str(found.value)
+    with lossy:
+        assert torch.autograd.compare_with_cpu(run, given, raise_exception=False) is False
+    with pytest.raises(ValueError, match="at least one"):
+        torch.autograd.compare_with_cpu(torch.exp, x.detach())
 
 
 def test_gradcheck_accepts_exact_hooks_and_rejects_lossy_ones(x):

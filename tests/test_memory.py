@@ -116,6 +116,17 @@ def test_bytes_in_use_are_exact(pool, no_cycles):
     assert torch.memory_stats()["allocated_bytes.all.current"] == before
 
 
+def test_every_device_has_the_same_counters(device):
+    wanted = {f"{word}_bytes.all.{when}" for word in ("allocated", "reserved")
+              for when in ("current", "peak")}  # fmt: skip
+    wanted |= {f"saved_tensors.{place}_bytes.{when}" for place in ("device", "host", "disk")
+               for when in ("current", "peak")}  # fmt: skip
+    wanted |= {
+        f"saved_tensors.{word}.total" for word in ("d2h_bytes", "h2d_bytes", "packs", "unpacks")
+    }
+    assert wanted <= set(torch.memory_stats(device))
+
+
 def test_peak_is_remembered_until_reset(pool, no_cycles):
     torch.reset_peak_memory_stats()
     before = torch.memory_stats()["allocated_bytes.all.peak"]

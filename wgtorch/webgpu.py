@@ -9,6 +9,11 @@ from wgtorch.autograd.ledger import ledger_of
 from wgtorch.backend import backend
 from wgtorch.device import Device
 
+COUNTED = (
+    "allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current",
+    "reserved_bytes.all.peak", "saved_tensors.d2h_bytes.total", "saved_tensors.h2d_bytes.total",
+)  # fmt: skip
+
 
 def _adapters() -> Any:
     return import_module("wgtorch.backends.webgpu.adapter")  # brings wgpu, so only when asked
@@ -47,9 +52,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     only these are counted.
     """
     home = _opened(device)
-    stats = {"allocated_bytes.all.current": 0, "allocated_bytes.all.peak": 0}
-    if home is not None:
-        stats = home.stats()
+    stats = dict.fromkeys(COUNTED, 0) | ({} if home is None else home.stats())
     return stats | ledger_of(_place(device)).stats()
 
 

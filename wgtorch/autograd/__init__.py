@@ -20,6 +20,7 @@ from wgtorch.autograd.engine import run_backward as execute_backward
 from wgtorch.autograd.function import Function, FunctionCtx
 from wgtorch.autograd.grad_mode import set_multithreading_enabled
 from wgtorch.autograd.gradcheck import GradcheckError, GradcheckResult, gradcheck, gradgradcheck
+from wgtorch.autograd.gradcompare import compare_with_cpu
 from wgtorch.autograd.gradients import backward, grad
 from wgtorch.autograd.graph import (
     GradientEdge,
@@ -61,6 +62,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "anomaly_mode",
     "backward",
+    "compare_with_cpu",
     "compose_hooks",
     "detect_anomaly",
     "device_budget",

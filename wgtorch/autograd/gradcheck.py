@@ -44,7 +44,8 @@ def gradcheck(
     """Whether the gradients of `func(*inputs)` are those of central differences of width `eps`.
 
     Meant for float64 inputs (eps 1e-6, atol 1e-5, rtol 1e-3). Where every input that wants a
-    gradient is float32 on a device without float64, eps, atol and rtol are 1e-2. A mismatch is a
+    gradient is float32 on a device without float64, eps, atol and rtol are 1e-2, which a warning
+    says. A mismatch is a
     GradcheckError that shows both Jacobians, or False without `raise_exception`; its `result` is a
     GradcheckResult.
     `check_forward_ad` compares the Jacobian of forward mode besides, `check_batched_grad` two
@@ -61,11 +62,12 @@ def gradcheck(
     loose = all(
         given[i].dtype.to_real().itemsize < 8 and given[i].device.type != "cpu" for i in wanting
     )
+    silent = loose and None not in (eps, atol, rtol)
+    warn_of_precision([given[i] for i in wanting], loose, silent)
     eps, atol, rtol = (
         (1e-2 if loose else fine) if asked is None else asked
         for asked, fine in ((eps, 1e-6), (atol, 1e-5), (rtol, 1e-3))
     )
-    warn_of_precision([given[i] for i in wanting], loose)
     func, given = by_parts(func, given)
     check = Check(func, given, wanting, check_grad_dtypes)
     try:
@@ -86,13 +88,20 @@ def gradcheck(
     return True
 
 
-def warn_of_precision(tensors: Sequence[Any], loose: bool) -> None:
+def warn_of_precision(tensors: Sequence[Any], loose: bool, silent: bool) -> None:
+    likely = (
+        "This check will likely fail if all the inputs are not of double precision floating point"
+        " or complex."
+    )
     for i, t in enumerate(tensors):
-        if t.dtype.to_real().itemsize < 8 and not loose:
+        if t.dtype.to_real().itemsize < 8 and not silent:
+            loosened = (
+                f"On {t.device.type} eps, atol and rtol are 1e-2 where they are not given;"
+                " compare_with_cpu compares with float64."
+            )
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or"
-                " complex. This check will likely fail if all the inputs are not of double"
-                " precision floating point or complex.",
+                f" complex. {loosened if loose else likely}",
                 UserWarning,
                 stacklevel=3,
             )
