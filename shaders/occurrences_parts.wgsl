@@ -17,9 +17,17 @@ fn main(@builtin(workgroup_id) block: vec3u, @builtin(local_invocation_index) lo
     let width = launch.places + 2u;
     let place = block.x * ABREAST + local % ABREAST;
     let at = min(place, width - 1u);
+    let step = GROUP / ABREAST;
     var own = select(partials_at(at), 0, place < launch.places);
-    for (var part = local / ABREAST; part < launch.parts; part += GROUP / ABREAST) {
-        own = joined(place, own, partials_at(part * width + at));
+    for (var part = local / ABREAST; part < launch.parts; part += 4u * step) {
+        // All loads first: they take long.
+        var found: array<i32, 4>;
+        for (var k = 0u; k < 4u; k++) {
+            found[k] = partials_at(min(part + k * step, launch.parts - 1u) * width + at);
+        }
+        for (var k = 0u; k < 4u; k++) {
+            if part + k * step < launch.parts { own = joined(place, own, found[k]); }
+        }
     }
     sums[local] = own;
     for (var half = GROUP / 2u; half >= ABREAST; half /= 2u) {

@@ -19,11 +19,11 @@ fn main(
             let first = chunk + OWN * local;
             var parts: array<A, OWN>;
             var own = nothing();
+            for (var k = 0u; k < OWN; k++) {  // all loads first: they take long
+                parts[k] = part_at(min(first + k, launch.splits - 1u) * launch.rows + row);
+            }
             for (var k = 0u; k < OWN; k++) {
-                if first + k < launch.splits {
-                    parts[k] = part_at((first + k) * launch.rows + row);
-                    own = combine(own, parts[k]);
-                }
+                if first + k < launch.splits { own = combine(own, parts[k]); }
             }
             let sum = running_sum(local, own);
             var before = carry;

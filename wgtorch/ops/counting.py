@@ -13,7 +13,7 @@ from wgtorch.ops.samples import normal
 GROUP = 256
 CELLS = 4096  # numbers that every adapter's workgroups can count: 16 KiB
 LIKELY = 1024  # so many places are tried before it is known how many are needed
-MOST_PARTS = 1024
+MOST_PARTS = 512
 ABREAST = 32  # places that a workgroup of the second pass joins
 
 
