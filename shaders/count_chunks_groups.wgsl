@@ -1,8 +1,8 @@
 // Counts the elements in each chunk of the input that are not zero; a workgroup for each chunk.
 //
-// launch: count size chunk begin
+// launch: count size chunk
 // expects: count, how many chunks; size, how many elements; chunk, how many to a chunk, of which a
-//          thread has a multiple of eight; begin, where the counts begin
+//          thread has a multiple of eight
 
 const GROUP = 256u;
 var<workgroup> sum: atomic<u32>;
@@ -31,7 +31,7 @@ fn main(
         }
         atomicAdd(&sum, own);
         workgroupBarrier();
-        if local == 0u { set_counts(launch.begin + c, i32(atomicLoad(&sum))); }
+        if local == 0u { set_counts(c, i32(atomicLoad(&sum))); }
         workgroupBarrier();
     }
 }

@@ -2,7 +2,8 @@
 //
 // launch: count size chunk lower upper top
 // expects: count, how many chunks; size, how many counts; chunk, how many to a chunk;
-//          lower and upper, where the two sections begin; top, whether all is one chunk
+//          lower and upper, where the two sections begin; top, whether all is one chunk, of which
+//          the total is left
 
 fn compute(c: u32) {
     let end = min((c + 1u) * launch.chunk, launch.size);
@@ -13,4 +14,5 @@ fn compute(c: u32) {
         set_counts(launch.lower + i, start);
         start += many;
     }
+    if launch.top != 0u { set_total(0u, start); }
 }

@@ -1,7 +1,7 @@
 // Turns counts into where each of them starts, and leaves their total; one workgroup for all.
 //
-// launch: size begin total
-// expects: size, how many counts; begin, where they are; total, where their total goes
+// launch: size
+// expects: size, how many counts
 
 const GROUP = 256u;
 const OWN = 16u;  // neighbours of a thread
@@ -18,16 +18,16 @@ fn main(@builtin(local_invocation_index) local: u32) {
         var counts: array<i32, OWN>;
         var own = 0;
         for (var k = 0u; k < OWN; k++) {
-            counts[k] = counts_words[launch.begin + min(first + k, launch.size - 1u)];
+            counts[k] = counts_words[min(first + k, launch.size - 1u)];
             own += select(0, counts[k], first + k < launch.size);
         }
         let sum = running_sum(local, own);
         var before = carry + sum.before;
         for (var k = 0u; k < OWN; k++) {
-            if first + k < launch.size { set_counts(launch.begin + first + k, before); }
+            if first + k < launch.size { set_counts(first + k, before); }
             before += counts[k];
         }
         carry += sum.total;
     }
-    if local == 0u { set_counts(launch.total, carry); }
+    if local == 0u { set_total(0u, carry); }
 }

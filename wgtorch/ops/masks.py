@@ -29,14 +29,11 @@ def sections(numel: int) -> list[int]:
     return sizes
 
 
-def chunks(facts: Facts, numel: int) -> tuple[int, int, int]:
+def chunks(facts: Facts, numel: int) -> tuple[int, int]:
     """(elements to a count: of a thread where barriers are dear, else of a workgroup; how many
-    counts; where they begin, for the total to be behind the last of them)."""
-    if facts.traits.is_software:
-        return CHUNK, sections(numel)[0], 0
-    chunk = GROUP * OWN * TURNS
-    count = max(1, -(-numel // chunk))
-    return chunk, count, sum(sections(numel)) - count - 1
+    counts)."""
+    chunk = CHUNK if facts.traits.is_software else GROUP * OWN * TURNS
+    return chunk, max(1, -(-numel // chunk))
 
 
 def stepped(shader: str, count: int, *numbers: int, reads=(), writes=("counts",), places=()):
@@ -49,15 +46,14 @@ def stepped(shader: str, count: int, *numbers: int, reads=(), writes=("counts",)
 def count_plan(facts: Facts) -> list[Pass]:
     layout = facts.layouts[0]
     places = (("input", layout),)
-    chunk, count, begin = chunks(facts, layout.numel)
+    chunk, count = chunks(facts, layout.numel)
     if chunk != CHUNK:
         groups = (min(count, MAX_GROUPS), 1, 1)
-        numbers = (count, layout.numel, chunk, begin)
+        numbers = (count, layout.numel, chunk)
         return [
             Pass("count_chunks_groups.wgsl", groups, numbers, ("input",), ("counts",),
                  places=places),
-            Pass("start_chunks_groups.wgsl", (1, 1, 1), (count, begin, begin + count), (),
-                 ("counts",)),
+            Pass("start_chunks_groups.wgsl", (1, 1, 1), (count,), (), ("counts", "total")),
         ]  # fmt: skip
     sizes = sections(layout.numel)
     starts = np.cumsum([0, *sizes]).tolist()
@@ -69,26 +65,26 @@ def count_plan(facts: Facts) -> list[Pass]:
     steps += [stepped("sum_chunks.wgsl", count, *numbers) for count, numbers in levels]
     for count, numbers in reversed(levels):
         top = int(numbers[-1] == starts[-2])
-        steps.append(stepped("start_chunks.wgsl", count, *numbers, top))
+        steps.append(stepped("start_chunks.wgsl", count, *numbers, top, writes=("counts", "total")))
     return steps
 
 
 @declare(
     Structured,
-    shape=lambda input: ((sum(sections(int(np.prod(input)))),),),
-    dtype=lambda input: int32,
-    outputs=("counts",),
+    shape=lambda input: ((sum(sections(prod(input))),), (1,)),
+    dtype=lambda input: (int32, int32),
+    outputs=("counts", "total"),
     plan=count_plan,
     promotes=False,
     torch="none",
-    tolerance=inf,  # the reference says only the last of them
+    tolerance=inf,  # the reference knows of no chunks
     complex=True,
 )
 def _true_counts(input: Condition):
-    """How many elements are not zero (the last element), and on a GPU before that, for each chunk,
-    where its share of their list starts.
-    """
-    return (np.asarray(np.count_nonzero(input)),)
+    """(where the share of each chunk starts in the list of elements that are not zero, which only a
+    GPU needs to know; how many there are)."""
+    starts = np.zeros(sum(sections(input.size)), np.int32)
+    return starts, np.asarray([np.count_nonzero(input)], np.int32)
 
 
 def listing(leave: str):
@@ -99,10 +95,10 @@ def listing(leave: str):
         *others, mask, _ = facts.layouts
         if not facts.out.numel:
             return []
-        chunk, count, begin = chunks(facts, mask.numel)
+        chunk, count = chunks(facts, mask.numel)
         reads = (*["input" for _ in others], "mask", "starts")
         places = (*[("input", layout) for layout in others], ("mask", mask),
-                  ("starts", Layout.of((count,), (1,), begin)))  # fmt: skip
+                  ("starts", Layout.contiguous((count,))))  # fmt: skip
         said = f"fn leave(place: u32, i: u32) {{ set_result(place, {leave}); }}"
         if chunk == CHUNK:
             step = stepped("true_places.wgsl", count, mask.numel, chunk, reads=reads,
@@ -152,8 +148,8 @@ def _true_elements(input, mask: Condition, starts: Other, total: int):
 
 def counted(mask):
     """(how many elements are not zero, what the ops that list them want to know)."""
-    (counts,) = mask._true_counts()
-    return int(counts.select(0, -1).item()), counts
+    counts, total = mask._true_counts()
+    return int(total.item()), counts
 
 
 @composite(samples=None)
