@@ -14,6 +14,10 @@ def T(data, device, grad=False, dtype=None):
     return t.requires_grad_(True) if grad else t
 
 
+def leaf(data, device="cpu"):
+    return T(data, device, grad=True)
+
+
 def ramp(shape, device, grad=False, lo=-1.0, hi=1.5):
     n = int(np.prod(shape)) if shape else 1
     arr = np.linspace(lo, hi, n, dtype=np.float32).reshape(shape)

@@ -66,9 +66,9 @@ def bench(**sizes: int) -> small_transformer.Bench:
 
 def check() -> None:
     try:
-        import test_saved_verified as pairs
+        import hook_pairs as pairs
     except ImportError:
-        print("verified hooks: the pairs are in tests/, which need pytest")
+        print("verified hooks: the pairs are in tests/, which are not here")
     else:
         caught = 0
         for fault in pairs.FAULTS:

@@ -1,0 +1,49 @@
+"""A program run in two libraries: what it answers, whichever it ran in."""
+
+import re
+import warnings
+
+import numpy as np
+
+
+def plain(value):
+    """What a program answers, without the library it ran in."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return round(value, 5)
+    if isinstance(value, BaseException):
+        return type(value).__name__
+    array = value.detach().cpu().numpy()
+    return np.round(array.astype(np.float64), 4).tolist()
+
+
+def outcome(library, program):
+    """The answer, or the type and the text of the error; and the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "Using backward.. with create_graph=True")
+        try:
+            answer = plain(program(library))
+        except Exception as error:
+            answer = type(error).__name__, text_of(error)
+    return answer, sorted({type(w.message).__name__ for w in caught})
+
+
+def text_of(error):
+    """The first sentence: PyTorch's hints name its own internals."""
+    return re.split(r"(?<=[a-z)\]])\.\s|\n", str(error))[0].rstrip(".")
+
+
+def leaf(t, *data):
+    return t.tensor(list(data), requires_grad=True)
+
+
+class Programs(dict):
+    """Functions of a library by name; a decorator enters them."""
+
+    def __call__(self, function):
+        self[function.__name__] = function
+        return function
