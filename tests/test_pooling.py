@@ -81,6 +81,26 @@ def test_a_grid_of_nan_points_to_the_first_element(device, mode, padding_mode):
     assert sample(x, grid, mode, padding_mode, align_corners=False).tolist() == [[[[1.0]]]]
 
 
+def test_deterministic_gradients_of_an_image_are_the_same(webgpu):
+    x, grid = torch.randn(2, 3, 5, 6, device=webgpu), torch.rand(2, 4, 7, 2, device=webgpu) * 3 - 1
+    found = []
+    for mode in (False, True):
+        leaf = x.clone().requires_grad_()
+        torch.use_deterministic_algorithms(mode)
+        try:
+            out = torch.nn.functional.grid_sample(leaf, grid, align_corners=False)
+            found.append(torch.autograd.grad(out.square().sum(), leaf)[0])
+        finally:
+            torch.use_deterministic_algorithms(False)
+    torch.testing.assert_close(*found)
+
+
+def test_a_grid_of_nan_samples_nan_where_zeros_are_outside(device):
+    grid = torch.full((1, 1, 1, 2), float("nan"), device=device)
+    x = torch.ones(1, 1, 2, 2, device=device)
+    assert torch.nn.functional.grid_sample(x, grid, align_corners=False).isnan().all()
+
+
 @pytest.mark.parametrize(("name", "refused", "rank"), [
     ("max_pool1d", "max_pool1d_impl", 1), ("max_pool2d", "max_pool2d", 2),
     ("max_pool3d", "max_pool3d", 3), ("adaptive_max_pool1d", "adaptive_max_pool2d", 1),

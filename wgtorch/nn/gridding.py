@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -60,28 +60,25 @@ def grid_sample(
     """
     check_grid(input, grid, mode, padding_mode)
     corners = said_corners(align_corners, "grid_sample")
-    spatial = list(input.shape[2:])
+    rows = input.flatten(2)
+    if input.dtype.itemsize == 2:  # places far from 0 need more than a half has
+        rows, grid = rows.float(), grid.float()
+    spatial = tuple(input.shape[2:])
     at = []
     for axis, size in enumerate(reversed(spatial)):
-        x = grid[..., axis]
+        x = grid[..., axis].flatten(1)
         at.append((x + 1) / 2 * (size - 1) if corners else ((x + 1) * size - 1) / 2)
     at = at[::-1]  # as the dimensions stand
     if mode == "bicubic":
-        return sampled_cubic(input, at, padding_mode, corners)
-    at = [inside(x, n, padding_mode, corners) for x, n in zip(at, spatial, strict=True)]
-    if mode == "nearest":
-        return picked(input, [x.round() for x in at], padding_mode)
-    low = [x.detach().floor() for x in at]
-    total: Any = None
-    for corner in itertools.product((0, 1), repeat=len(spatial)):
-        weight = None
-        for x, base, up in zip(at, low, corner, strict=True):
-            share = x - base if up else 1 - (x - base)
-            weight = share if weight is None else weight * share
-        part = picked(input, [b + up for b, up in zip(low, corner, strict=True)], padding_mode)
-        part = part * weight.unsqueeze(1)
-        total = part if total is None else total + part
-    return total
+        near, shares = neighbours_cubic(at)
+        near = [inside(x, n, padding_mode, corners) for x, n in zip(near, spatial, strict=True)]
+    else:
+        at = [inside(x, n, padding_mode, corners) for x, n in zip(at, spatial, strict=True)]
+        near, shares = nearest(at) if mode == "nearest" else neighbours(at)
+    places, weights = places_of(near, spatial), product(shares)
+    weights = weights.expand(places.shape).flatten(1, -2)
+    out = rows._blend(places.flatten(1, -2), weights)
+    return out.reshape(*input.shape[:2], *grid.shape[1:-1]).to(input.dtype)
 
 
 def check_grid(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
@@ -126,32 +123,60 @@ def inside(x: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
     return x.clamp(0, size - 1)
 
 
-def picked(input: Tensor, places: list[Tensor], padding_mode: str) -> Tensor:
-    """Elements at whole coordinates (N, ...), 0 outside: (N, C, ...)."""
-    spatial = list(input.shape[2:])
-    flat, kept = None, None
-    for x, size in zip(places, spatial, strict=True):
+# Which neighbours, and how much of each: for each axis in a dimension of its own, (N, ..., points)
+
+
+def crossed(x: Tensor, axis: int, axes: int) -> Tensor:
+    """(N, neighbours, points), with the neighbours in dimension `axis` of `axes`."""
+    around = [1] * axes
+    around[axis] = x.shape[1]
+    return x.reshape(x.shape[0], *around, x.shape[2])
+
+
+def nearest(at: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    found = [crossed(x.round().unsqueeze(1), axis, len(at)) for axis, x in enumerate(at)]
+    return found, [wgtorch.ones_like(x) for x in found[:1]]
+
+
+def neighbours(at: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The two of each axis, linearly."""
+    up = wgtorch.arange(2, dtype=at[0].dtype, device=at[0].device).reshape(1, 2, 1)
+    near, shares = [], []
+    for axis, x in enumerate(at):
+        low = x.detach().floor().unsqueeze(1)
+        share = (1 - up) + (x.unsqueeze(1) - low) * (2 * up - 1)
+        near.append(crossed(low + up, axis, len(at)))
+        shares.append(crossed(share, axis, len(at)))
+    return near, shares
+
+
+def neighbours_cubic(at: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The four of each axis."""
+    step = wgtorch.arange(-1, 3, dtype=at[0].dtype, device=at[0].device).reshape(1, 4, 1)
+    near, shares = [], []
+    for axis, x in enumerate(at):
+        low = x.detach().floor()
+        each: Any = cubic_weights(x - low)  # type: ignore[arg-type]
+        near.append(crossed(low.unsqueeze(1) + step, axis, len(at)))
+        shares.append(crossed(wgtorch.stack(each, 1), axis, len(at)))
+    return near, shares
+
+
+def product(shares: list[Tensor]) -> Tensor:
+    whole = shares[0]
+    for share in shares[1:]:
+        whole = whole * share
+    return whole
+
+
+def places_of(near: list[Tensor], spatial: tuple[int, ...]) -> Tensor:
+    """Where whole coordinates are, counted row by row; -1 outside, and for NaN."""
+    whole = wgtorch.int32 if prod(spatial) < 1 << 31 else wgtorch.int64
+    flat: Any = None
+    kept: Any = None
+    for x, size in zip(near, spatial, strict=True):
         good = (x >= 0) & (x <= size - 1)
-        index = x.nan_to_num(-1).clamp(0, size - 1).to(wgtorch.int64)
+        index = x.nan_to_num(-1).clamp(0, size - 1).to(whole)
         flat = index if flat is None else flat * size + index
         kept = good if kept is None else kept & good
-    batch, channels = input.shape[:2]
-    index = flat.reshape(batch, 1, -1).expand(-1, channels, -1)
-    out = input.reshape(batch, channels, -1).gather(2, index)
-    out = out.reshape(batch, channels, *flat.shape[1:])
-    return out.masked_fill(~kept.unsqueeze(1), 0)
-
-
-def sampled_cubic(input: Tensor, at: list[Tensor], padding_mode: str, corners: bool) -> Tensor:
-    low = [x.detach().floor() for x in at]
-    weights = [cubic_weights(x - b) for x, b in zip(at, low, strict=True)]  # type: ignore[arg-type]
-    total: Any = None
-    for i, j in itertools.product(range(4), repeat=2):
-        places = [
-            inside(b + k - 1, n, padding_mode, corners)
-            for b, k, n in zip(low, (i, j), input.shape[2:], strict=True)
-        ]
-        weight: Any = weights[0][i] * weights[1][j]
-        part = picked(input, places, padding_mode) * weight.unsqueeze(1)
-        total = part if total is None else total + part
-    return total
+    return flat.masked_fill(~kept, -1)

@@ -7,6 +7,7 @@ from wgtorch.ops import (
     arithmetic,
     batch_norm,
     bessel,
+    blending,
     calculus,
     classes,
     comparison,

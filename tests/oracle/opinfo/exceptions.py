@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
 from tests.oracle.opinfo.trial import Tally
-
-# Counted but not demanded: it takes a minute.
-OPEN = re.compile(r"grid_sampler_3d")
 
 # A reason, and under it lines of: ops, devices or *, dtypes, form, the numbers of samples or *.
 EXCEPTIONS = """

@@ -174,7 +174,7 @@ def require(batch: Batch) -> Any:
 
 @rule("_max_pool_backward", "_max_pool_pick", "_max_pool_indices", "_max_pool", "_max_pool_value",
       "_avg_pool_backward", "_avg_pool", "_adaptive_avg_pool_backward", "_adaptive_avg_pool",
-      "_adaptive_max_places")  # fmt: skip
+      "_adaptive_max_places", "_blend", "_blend_push", "_blend_weights")  # fmt: skip
 def over_planes(batch: Batch) -> Any:
     """Only the last two dimensions count: the batch is merged into the first."""
     folded = {name: folded_in(t) for name, t in batch.wholes().items()}
