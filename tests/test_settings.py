@@ -9,10 +9,12 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import wgtorch as torch
 from wgtorch import config, settings
+from wgtorch.backends import watched
 
 
 @pytest.fixture
@@ -207,6 +209,15 @@ def test_every_op_against_its_reference(webgpu):
     told = subprocess.run(program, env=environment, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("bernoulli: Expected p_in >= 0")
+
+
+def test_both_parts_of_complex_numbers_are_watched():
+    have, want = np.array([1 + 2j, 3j], np.complex64), np.array([1 + 2j, 4j], np.complex64)
+    with pytest.raises(
+        RuntimeError, match=r"op differs .* in 1 of 2 elements; the first at \(1,\)"
+    ):
+        watched.compare("op", have, want, 1e-5)
+    assert watched.has_nan(np.array([complex(0, np.nan)])) and not watched.has_nan(have)
 
 
 def test_a_device_is_the_default_within_its_block(webgpu):

@@ -96,7 +96,8 @@ def compare(name: str, have: np.ndarray, want: np.ndarray, tolerance: float) -> 
     if have.dtype.kind in "biu":
         wrong = have != want
     else:
-        a, b = have.astype(np.float64), want.astype(np.float64)
+        kind = np.complex128 if have.dtype.kind == "c" else np.float64
+        a, b = have.astype(kind), want.astype(kind)
         with np.errstate(all="ignore"):
             near = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
         wrong = ~near
@@ -113,12 +114,16 @@ def find_nan(name: str, have: Sequence[np.ndarray], here: tuple) -> None:
         return
     for array in have:
         if has_nan(array):
-            first = tuple(int(i) for i in np.argwhere(np.isnan(array.astype(np.float32)))[0])
+            first = tuple(int(i) for i in np.argwhere(nans(array))[0])
             raise RuntimeError(f"WGTORCH_NAN: {name} made the first NaN, at {first}")
 
 
 def has_nan(array: np.ndarray) -> bool:
-    return array.dtype.kind not in "biu" and bool(np.isnan(array.astype(np.float32)).any())
+    return array.dtype.kind not in "biu" and bool(nans(array).any())
+
+
+def nans(array: np.ndarray) -> np.ndarray:
+    return np.isnan(array if array.dtype.kind == "c" else array.astype(np.float32))
 
 
 def watched(home: Backend) -> Any:
