@@ -383,3 +383,15 @@ def test_what_leaves_late_travels_once_for_all_its_slots(webgpu):
     assert moved == (6 - 3) * 16384
     h.sum().backward()
     assert np.isfinite(N(x.grad)).all()
+
+
+def test_what_dies_takes_no_lock():
+    """The garbage collector may run anywhere: where another thread waits for a lock held here."""
+    context = graph.device_budget(1)
+    with context:
+        y = ramp((64,), "cpu", grad=True).exp()
+    assert context.held == 256
+    lock, context.purse.lock = context.purse.lock, None
+    del y
+    context.purse.lock = lock
+    assert context.held == 0

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtorch.dispatch.doors import PUBLIC
+from wgtorch.later import COPIES
 from wgtorch.tensor import Tensor
 
-ONE = ("as_strided", "detach", "diagonal", "expand", "permute", "select", "squeeze", "t",
-       "transpose", "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real")  # fmt: skip
-SEVERAL = ("split", "split_with_sizes", "unbind")
+SEVERAL = ("split", "split_with_sizes", "unbind")  # views of these make several tensors
 
 
 def put(out: Tensor | None, value: Tensor) -> Tensor:
@@ -74,8 +73,8 @@ def slice_copy(
     return put(out, input._slice(dim, start, end, step))  # type: ignore[attr-defined]
 
 
-MADE: dict[str, Any] = {f"{name}_copy": copying(name) for name in ONE}
-MADE.update({f"{name}_copy": copying_all(name) for name in SEVERAL})
+VIEWS = [name.removesuffix("_copy") for name in COPIES if name not in globals()]
+MADE = {f"{name}_copy": (copying_all if name in SEVERAL else copying)(name) for name in VIEWS}
 
 
 def __getattr__(name: str) -> Any:

@@ -69,7 +69,8 @@ class Purse:
     def __init__(self, budget: int, then_pack: Any, then_unpack: Any, min_size: int):
         self.budget, self.min_size = budget, min_size
         self.then_pack, self.then_unpack = then_pack, then_unpack
-        self.held = self.peak = self.evicted = 0
+        self.paid = self.peak = self.evicted = 0
+        self.gone: deque[list[int]] = deque()  # shares of what died, wherever that was
         self.order: deque[weakref.ref[Memory]] = deque()  # that can be evicted, oldest first
         self.known: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.lock = RLock()
@@ -87,6 +88,13 @@ class Purse:
                 if memory is not None:
                     self.evict(memory)
         return kept
+
+    @property
+    def held(self) -> int:
+        with self.lock:
+            while self.gone:
+                self.paid -= self.gone.popleft()[0]
+            return self.paid
 
     def memory(self, tensor: Any) -> Memory:
         """That of a tensor; whoever else keeps the same has it already."""
@@ -139,7 +147,8 @@ class Memory:
         self.is_out = False
         self.frozen: Any = None  # one storage for all slots, by which `then` knows them as one
         self.share = [0]
-        weakref.finalize(self, settle, purse, self.share, 0).atexit = False
+        # a finalizer may run while any lock is held, so it takes none
+        weakref.finalize(self, purse.gone.append, self.share).atexit = False
         self.pay(self.nbytes)
 
     def seen_as(self, tensor: Any) -> Any:
@@ -150,14 +159,10 @@ class Memory:
         return tensor.over(self.frozen, tensor.layout)
 
     def pay(self, nbytes: int) -> None:
-        settle(self.purse, self.share, nbytes)
-
-
-def settle(purse: Purse, share: list[int], nbytes: int) -> None:
-    """A share of what is held becomes `nbytes`."""
-    with purse.lock:
-        purse.held += nbytes - share[0]
-        share[0] = nbytes
+        """Its share of what is held becomes `nbytes`."""
+        with self.purse.lock:
+            self.purse.paid += nbytes - self.share[0]
+            self.share[0] = nbytes
 
 
 class Kept:
