@@ -323,3 +323,30 @@ def test_channels_of_their_own(webgpu, rng, monkeypatch):
         check(
             webgpu, rng, (2, 6, 7, 5), (6, 1, 3, 2), dtype, stride=stride, padding=(1, 1), groups=6
         )
+
+
+FEW = [  # channels of the images, or of each group
+    ((2, 3, 19, 18), (6, 3, 7, 7), {"stride": (2, 2), "padding": (3, 3)}),
+    ((2, 1, 8, 9), (40, 1, 3, 3), {"padding": (1, 1)}),
+    ((1, 5, 9, 7), (6, 5, 3, 2), {"stride": (2, 3), "padding": (1, 0)}),
+    ((2, 8, 6, 6), (3, 8, 2, 2), {"stride": (2, 2)}),
+    ((3, 4, 9, 8), (8, 1, 3, 2), {"groups": 4, "stride": (2, 1), "dilation": (1, 2)}),
+    ((2, 6, 20, 19), (6, 1, 5, 5), {"groups": 6, "padding": (2, 2)}),
+]
+
+
+@pytest.mark.parametrize(("x_shape", "w_shape", "geometry"), FEW)
+def test_few_channels(either_share, rng, x_shape, w_shape, geometry):
+    for turned in (False, True):
+        check(either_share, rng, x_shape, w_shape, turned=turned, **geometry)
+    check(either_share, rng, x_shape, w_shape, "float16", **geometry)
+
+
+def test_transposed_to_few_channels_has_a_bias(either_share, rng):
+    x, w, b = normal(rng, 2, 5, 6, 4), normal(rng, 5, 2, 3, 3), normal(rng, 2)
+    options = {"stride": 2, "padding": 1, "output_padding": 1}
+    got, want = [
+        wgtorch.conv_transpose2d(*[wgtorch.tensor(a, device=d) for a in (x, w, b)], **options)
+        for d in (either_share, "cpu")
+    ]
+    assert apart(got, want.numpy().astype(np.float64)) < TOLERANCE

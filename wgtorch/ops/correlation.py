@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from wgtorch.dtype import DType, bool_
 from wgtorch.op import Maybe, Sizes, Structured, declare
+from wgtorch.ops.few_channels import tap_plan
 from wgtorch.ops.samples import normal
 from wgtorch.ops.spreading import spread_plan
 from wgtorch.ops.windows import flat_taps, weight_plan, window_plan
@@ -327,7 +328,7 @@ def convolution(
         *kernel_size,
     ),
     promotes=False,
-    plan=weight_plan,
+    plan=lambda facts: tap_plan(facts) or weight_plan(facts),
     vjp={
         "input": lambda grad, other, input_shape, stride, padding, dilation, groups: (
             input_gradient(

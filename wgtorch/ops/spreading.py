@@ -16,6 +16,7 @@ from typing import NamedTuple
 from wgtorch.dtype import float32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
+from wgtorch.ops.few_channels import given_back, suits
 from wgtorch.ops.product import MAX_GROUPS, Product, Result, launched
 from wgtorch.ops.readers import FLOATS, Matrix, Reader, strided
 from wgtorch.ops.windows import (
@@ -78,6 +79,8 @@ def spread_plan(facts: Facts) -> list[Pass] | None:
         steps = (weight.offset + last, *weight.strides[:2], -down, -across)
         return [by_element(facts, window.turned, steps)]
     worth = work >= WORTH_PASSES[facts.traits.is_software]
+    if suits(facts, window):
+        return [given_back(facts, window)]
     if window.stride == (1, 1) and not worth:
         return gathered(facts, window, turned=True)
     size = two(facts.out.shape[2:], 1)

@@ -1,0 +1,185 @@
+"""Convolutions of few channels, where tiles of a matrix product would be all but empty: sums given
+back to images of few channels, and the gradient of a weight of which each channel sees but one.
+
+Unrolled over taps and pixels here, as only then are all sums of a thread in registers.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+from wgtorch.dtype import float32
+from wgtorch.layout import Layout
+from wgtorch.op import Facts, Pass
+from wgtorch.ops.product import MAX_GROUPS, launched
+from wgtorch.ops.readers import FLOATS
+from wgtorch.ops.windows import WORD, Window, flat_taps, two
+
+FEW = 8  # channels; a thread of a tile has as many rows
+SUMS = 64  # of a thread
+MOST_TAPS = 64
+SHARED = 1 << 14  # bytes of a workgroup's memory that every adapter has
+GROUP = 128
+
+
+class Axis(NamedTuple):
+    """`blocks` times `stride` pixels beside each other, and the sums that windows see of them."""
+
+    kernel: int
+    stride: int
+    padding: int
+    blocks: int
+
+    @property
+    def pixels(self) -> int:
+        return self.blocks * self.stride
+
+    @property
+    def first(self) -> int:
+        """The first place that any pixel met, from that of the first pixel."""
+        return -((self.kernel - 1 - self.padding) // self.stride)
+
+    @property
+    def places(self) -> int:
+        return (self.pixels - 1 + self.padding) // self.stride - self.first + 1
+
+    def met(self, pixel: int, tap: int) -> int | None:
+        """The number of the place from which a tap met a pixel."""
+        place, rest = divmod(pixel + self.padding - tap, self.stride)
+        return None if rest else place - self.first
+
+
+# Sums given back
+
+
+def suits(facts: Facts, window: Window) -> bool:
+    """Whether a transposed convolution has few channels, on a GPU."""
+    few = facts.layouts[1].shape[1]
+    plain = window.dilation == (1, 1) and facts.attrs["groups"] == 1
+    fits = window.taps <= MOST_TAPS and prod(window.stride) * wide(few) * 4 <= SUMS
+    is_float = facts.out_dtypes[0] is float32 and facts.dtypes[0] in FLOATS
+    return plain and fits and few <= FEW and is_float and not facts.traits.is_software
+
+
+def wide(few: int) -> int:
+    """Vectors of so many channels."""
+    return -(-few // 4)
+
+
+def given_back(facts: Facts, window: Window) -> Pass:
+    input, weight, bias = facts.layouts
+    out, few = two(facts.out.shape[2:], 1), weight.shape[1]
+    blocks = max(1, SUMS // (4 * wide(few) * prod(window.stride)))
+    down = Axis(window.kernel[0], window.stride[0], window.padding[0], 1)
+    across = Axis(window.kernel[1], window.stride[1], window.padding[1], min(blocks, 4))
+    chunk = max(1, min(weight.shape[0], SHARED // (16 * window.taps * wide(few))))
+    threads = [-(-n // axis.pixels) for n, axis in zip(out, (down, across), strict=True)]
+    count = facts.out.shape[0] * prod(threads)
+    numbers: dict[str, float] = {
+        "count": count, "down": threads[0], "across": threads[1], "channels": weight.shape[0],
+        "few": few, "taps_across": window.kernel[1],
+        **placed("x", input, ("image", "channel")), **placed("y", weight, ("channel", "few")),
+        **dict(zip(("height", "width"), two(input.shape[2:], 1), strict=True)),
+        **dict(zip(("out_height", "out_width"), out, strict=True)),
+    }  # fmt: skip
+    said = "0.0"
+    if bias is not None:
+        numbers |= {"bias_offset": bias.offset, "bias_step": bias.strides[0]}
+        said = "bias_at(launch.bias_offset + channel * launch.bias_step)"
+    front = [
+        f"const TAPS = {window.taps}u;", f"const WIDE = {wide(few)}u;", f"const CHUNK = {chunk}u;",
+        f"alias Totals = array<vec4f, {down.pixels * across.pixels * wide(few)}>;",
+        f"fn bias_of(channel: u32) -> f32 {{ return {said}; }}",
+        *(first(name, axis) for name, axis in (("row", down), ("col", across))),
+        gather(down, across, wide(few)), finish(down, across, wide(few)),
+    ]  # fmt: skip
+    reads = ["input", "weight", *(["bias"] if bias is not None else [])]
+    groups = (min(-(-count // GROUP), MAX_GROUPS), 1, 1)
+    return launched("conv_few.wgsl", groups, numbers, reads, "result", front)
+
+
+def placed(name: str, layout: Layout, outer: tuple[str, str]) -> dict[str, float]:
+    """Where a tensor's elements are: numbers of `launch`."""
+    parts = ("offset", *outer, "row", "col")
+    steps = (layout.offset, *layout.strides[:2], *two(layout.strides[2:], 0))
+    return {f"{name}_{part}": step & WORD for part, step in zip(parts, steps, strict=True)}
+
+
+def first(name: str, axis: Axis) -> str:
+    said = f"i * {axis.blocks}u + {axis.first & WORD}u"
+    return f"fn first_{name}(i: u32) -> u32 {{ return {said}; }}"
+
+
+def gather(down: Axis, across: Axis, vectors: int) -> str:
+    """WGSL that adds, of one channel of the sums, what its pixels get."""
+    lines = []
+    for r in range(down.places):
+        met = [(pixel, tap) for pixel in range(down.pixels) for tap in range(down.kernel)
+               if down.met(pixel, tap) == r]  # fmt: skip
+        for c in range(across.places):
+            lines.append(f"let g{r}_{c} = seen(place, row + {r}u, col + {c}u);")
+        for pixel, tap in met:
+            lines += added(r, pixel * across.pixels, tap * across.kernel, across, vectors)
+    head = "gather(totals: ptr<function, Totals>, place: u32, row: u32, col: u32, tap: u32)"
+    return f"fn {head} {{\n    " + "\n    ".join(lines) + "\n}"
+
+
+def added(row: int, start: int, first_tap: int, across: Axis, vectors: int) -> list[str]:
+    """Statements for one row of places and one of pixels, each tap read once."""
+    lines = []
+    for tap in range(across.kernel):
+        for v in range(vectors):
+            lines.append(f"let w{row}_{first_tap + tap}_{v} = "
+                         f"taps[tap + {(first_tap + tap) * vectors + v}u];")  # fmt: skip
+            for pixel in range(across.pixels):
+                place = across.met(pixel, tap)
+                if place is not None:
+                    total = f"(*totals)[{(start + pixel) * vectors + v}]"
+                    worth = f"w{row}_{first_tap + tap}_{v}"
+                    lines.append(f"{total} = fma(vec4f(g{row}_{place}), {worth}, {total});")
+    return lines
+
+
+def finish(down: Axis, across: Axis, vectors: int) -> str:
+    """WGSL that stores the pixels."""
+    lines = [f"let row = down * {down.pixels}u;", f"let col = across * {across.pixels}u;"]
+    for r in range(down.pixels):
+        for c in range(across.pixels):
+            for v in range(vectors):
+                total = f"(*totals)[{(r * across.pixels + c) * vectors + v}]"
+                lines.append(f"store(image, row + {r}u, col + {c}u, {4 * v}u, {total});")
+    head = "finish(totals: ptr<function, Totals>, image: u32, down: u32, across: u32)"
+    return f"fn {head} {{\n    " + "\n    ".join(lines) + "\n}"
+
+
+# The gradient of a weight
+
+
+MOST_SUMS = 25  # taps of which a thread keeps sums
+
+
+def tap_plan(facts: Facts) -> list[Pass] | None:
+    """Where each channel of the weight sees one of the images', on a GPU."""
+    input, other = facts.layouts
+    window = Window.of(facts.attrs["kernel_size"], facts.attrs)
+    alone = input.shape[1] == facts.attrs["groups"] > 1
+    if not alone or window.taps > MOST_SUMS or facts.traits.is_software:
+        return None
+    if facts.out_dtypes[0] is not float32 or not facts.out.numel or not other.numel:
+        return None
+    sums = flat_taps(other)
+    pixels, channels = two(other.shape[2:], 1), other.shape[1]
+    numbers: dict[str, Any] = {
+        "channels": channels, "each": channels // input.shape[1],
+        "places": other.shape[0] * prod(pixels), **window.numbers(pixels),
+        **placed("x", input, ("image", "channel")),
+        **dict(zip(("height", "width"), two(input.shape[2:], 1), strict=True)),
+        "y_offset": sums.offset, "y_image": sums.strides[0], "y_channel": sums.strides[1],
+        "y_place": sums.strides[2],
+    }  # fmt: skip
+    size = 256 if window.taps <= 16 else 128
+    sizes = {"GROUP": size, "DOWN": window.kernel[0], "ACROSS": window.kernel[1]}
+    front = [f"const {name} = {value}u;" for name, value in sizes.items()]
+    groups = (min(channels, MAX_GROUPS), 1, 1)
+    return [launched("conv_taps.wgsl", groups, numbers, ["input", "other"], "result", front)]
