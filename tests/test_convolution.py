@@ -350,3 +350,16 @@ def test_transposed_to_few_channels_has_a_bias(either_share, rng):
         for d in (either_share, "cpu")
     ]
     assert apart(got, want.numpy().astype(np.float64)) < TOLERANCE
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_windows_beside_each_other(either_share, rng, monkeypatch, groups, turned):
+    """One product for each image, stored in steps of the window."""
+    monkeypatch.setattr(spreading, "WORTH_PASSES", {True: 0, False: 0})
+    x, w, b = normal(rng, 2, 6, 3, 4), normal(rng, 6, 5, 2, 3), normal(rng, 5 * groups)
+    got = wgtorch.conv_transpose2d(
+        *[on(either_share, a, turned) for a in (x, w, b)], stride=(2, 3), groups=groups
+    )
+    want = Shifted((2, 3), groups=groups).backward(np.zeros((2, 5 * groups, 6, 12)), w, x)[0]
+    assert apart(got, want + b.reshape(-1, 1, 1)) < TOLERANCE

@@ -70,9 +70,9 @@ def wide(few: int) -> int:
 def given_back(facts: Facts, window: Window) -> Pass:
     input, weight, bias = facts.layouts
     out, few = two(facts.out.shape[2:], 1), weight.shape[1]
-    blocks = max(1, SUMS // (4 * wide(few) * prod(window.stride)))
+    blocks = min(SUMS // (4 * wide(few) * prod(window.stride)), 8 // window.stride[1])
     down = Axis(window.kernel[0], window.stride[0], window.padding[0], 1)
-    across = Axis(window.kernel[1], window.stride[1], window.padding[1], min(blocks, 4))
+    across = Axis(window.kernel[1], window.stride[1], window.padding[1], max(1, blocks))
     chunk = max(1, min(weight.shape[0], SHARED // (16 * window.taps * wide(few))))
     threads = [-(-n // axis.pixels) for n, axis in zip(out, (down, across), strict=True)]
     count = facts.out.shape[0] * prod(threads)

@@ -64,10 +64,12 @@ class Addend:
     dtype: DType
     scaled: bool  # whether it is alpha * product + beta * addend
     numbers: dict[str, float]  # z_offset z_far z_near z_row z_col, alpha:f32 beta:f32
+    rows: int = 1  # how many neighbouring rows have the same
 
     def finish(self, slot: int) -> tuple[str, ...]:
         """WGSL that declares finish(batch, row, col, x)."""
-        at = f"{start('z')} + row * launch.z_row + col * launch.z_col"
+        row = f"row / {self.rows}u" if self.rows > 1 else "row"
+        at = f"{start('z')} + {row} * launch.z_row + col * launch.z_col"
         sum = "launch.alpha * x + launch.beta * z" if self.scaled else "x + z"
         return (
             loader("z", slot, self.dtype, by_fours=False),

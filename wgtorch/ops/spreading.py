@@ -79,6 +79,9 @@ def spread_plan(facts: Facts) -> list[Pass] | None:
         steps = (weight.offset + last, *weight.strides[:2], -down, -across)
         return [by_element(facts, window.turned, steps)]
     worth = work >= WORTH_PASSES[facts.traits.is_software]
+    passes = apart(facts, window) if worth else None
+    if passes:
+        return passes
     if suits(facts, window):
         return [given_back(facts, window)]
     if window.stride == (1, 1) and not worth:
@@ -122,6 +125,53 @@ def gathered(facts: Facts, window: Window, turned: bool) -> list[Pass]:
         y = replace(y, numbers=y.numbers | rest)
     x = nested("weight", dtype, start, steps, count)
     return convolved(facts, x, y, window, rows, sums * count, biased(facts, bias, rows))
+
+
+# Windows beside each other
+
+BESIDE = (
+    """fn place_of(z: u32, row: u32, col: u32) -> u32 {
+    let down = quotient(col, launch.pixels_across, launch.pixels_across_inverse);
+    let channel = quotient(row, launch.taps, launch.taps_inverse);
+    let tap = row - channel * launch.taps;
+    let tap_down = quotient(tap, launch.taps_across, launch.taps_across_inverse);
+    let tap_across = tap - tap_down * launch.taps_across;
+    let line = (z * (launch.m / launch.taps) + channel) * (launch.pixels * launch.taps);
+    return line + (down * launch.stride_row + tap_down) * launch.pixels_across * launch.stride_col
+        + (col - down * launch.pixels_across) * launch.stride_col + tap_across;
+}""",
+)
+
+
+def apart(facts: Facts, window: Window) -> list[Pass] | None:
+    """Where windows lie beside each other, without gaps: one product for each image, whose rows are
+    what a sum gives to each channel and tap."""
+    input, weight, bias = facts.layouts
+    groups, dtype = facts.attrs["groups"], facts.out_dtypes[0]
+    channels, rows = weight.shape[1], weight.shape[1] * window.taps
+    sums = weight.shape[0] // groups
+    pixels, points = two(input.shape[2:], 1), flat_taps(input)
+    flat = weight.reshape((weight.shape[0], rows))
+    size = tuple(n * s for n, s in zip(pixels, window.stride, strict=True))
+    beside = window.kernel == window.stride and window.padding == (0, 0)
+    if not beside or size != two(facts.out.shape[2:], 1) or dtype is not float32:
+        return None
+    if window.taps == 1 or points is None or flat is None:
+        return None
+    matrix = Matrix(flat.offset, 0, sums * flat.strides[0], flat.strides[1], flat.strides[0])
+    batches = (input.shape[0] * groups, groups)
+    x = strided("x", 0, "weight", dtype, matrix, (rows, sums), batches)
+    image, channel, pixel = points.strides
+    matrix = Matrix(points.offset, image, sums * channel, pixel, channel)
+    y = strided("y", 1, "input", dtype, matrix, (prod(pixels), sums), batches)
+    addend = biased(facts, bias, channels)
+    if addend:
+        numbers = addend.numbers | {"z_near": addend.numbers["z_far"], "z_far": 0}
+        addend = replace(addend, numbers=numbers, rows=window.taps)
+    places = tuple(window.numbers(pixels).items())
+    result = Result(float32, False, False, addend, BESIDE, places, True)
+    product = Product(rows, prod(pixels), sums, *batches, x, y, result, facts.out.numel)
+    return product.passes(facts.traits)
 
 
 # Phase by phase
