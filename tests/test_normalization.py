@@ -114,6 +114,23 @@ def test_batch_norm_and_relu_are_two_kernels(webgpu):
     assert step() == 2
 
 
+def test_gradients_of_norms_leave_nothing_on_the_gradient_they_are_given(webgpu):
+    """It was where their formulas kept what they share: memory grew with every step."""
+    x = torch.ones(4, 8, 64, device=webgpu).clone().requires_grad_()
+    weight, bias = (torch.ones(8, device=webgpu).clone().requires_grad_() for _ in "wb")
+    grad = torch.ones(4, 8, 64, device=webgpu).clone()
+
+    def step():
+        out = torch.batch_norm(x, weight, bias, None, None, True, 0.1, 1e-5)
+        torch.autograd.grad(out, [x, weight, bias], grad)
+        rows = torch.layer_norm(x.transpose(1, 2), (8,), weight, bias).transpose(1, 2)
+        torch.autograd.grad(rows, [x, weight, bias], grad)
+        torch.webgpu.synchronize()
+        return torch.webgpu.memory_allocated()
+
+    assert step() == step()
+
+
 def test_batch_norm_mistakes(device):
     x = torch.ones(2, 3, device=device)
     with pytest.raises(RuntimeError, match="weight should contain 3 elements not 2"):

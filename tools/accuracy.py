@@ -94,6 +94,10 @@ def tanh_gelu(x):
     return x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
 
 
+def gelu_slope(x):
+    return special.ndtr(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+
+
 def mish(x):
     return x * np.tanh(np.logaddexp(0, x))
 
@@ -144,6 +148,7 @@ def special_functions() -> list[Entry]:
         Entry("lgamma", lgamma, 1e-6, ROOTED),
         Entry("digamma", special.digamma, 4e-6, ROOTED),  # far left two terms of size 10 cancel
         Entry("sinc", np.sinc, 1e-6, ROOTED),
+        Entry("gelu_slope", gelu_slope, 1e-6, ROOTED),
         Entry("gelu_tanh", tanh_gelu, 1e-6, ROOTED),  # its far tail is 0 in PyTorch's float32
     ]
 
