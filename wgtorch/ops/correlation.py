@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from wgtorch.dtype import DType, bool_
 from wgtorch.op import Maybe, Sizes, Structured, declare
-from wgtorch.ops.few_channels import tap_plan
+from wgtorch.ops.few_channels import alone_plan, tap_plan
 from wgtorch.ops.samples import normal
 from wgtorch.ops.spreading import spread_plan
 from wgtorch.ops.windows import flat_taps, weight_plan, window_plan
@@ -293,7 +293,9 @@ def with_parts(door):
     shape=result_shape,
     dtype=result_dtype,
     promotes=False,
-    plan=lambda facts: (spread_plan if facts.attrs["transposed"] else window_plan)(facts),
+    plan=lambda facts: (
+        alone_plan(facts) or (spread_plan if facts.attrs["transposed"] else window_plan)(facts)
+    ),
     vjp={
         "input": input_gradient,
         "weight": weight_gradient,

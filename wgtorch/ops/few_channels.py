@@ -1,20 +1,22 @@
 """Convolutions of few channels, where tiles of a matrix product would be all but empty: sums given
-back to images of few channels, and the gradient of a weight of which each channel sees but one.
+back to images of few channels, channels that are alone, and the gradient of a weight of which each
+channel sees but one.
 
 Unrolled over taps and pixels here, as only then are all sums of a thread in registers.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
 from wgtorch.dtype import float32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
-from wgtorch.ops.product import MAX_GROUPS, launched
-from wgtorch.ops.readers import FLOATS
-from wgtorch.ops.windows import WORD, Window, flat_taps, two
+from wgtorch.ops.product import MAX_GROUPS, launched, stored
+from wgtorch.ops.readers import FLOATS, loader
+from wgtorch.ops.windows import WORD, Window, alone, axes, flat_taps, two
 
 FEW = 8  # channels; a thread of a tile has as many rows
 SUMS = 64  # of a thread
@@ -183,3 +185,71 @@ def tap_plan(facts: Facts) -> list[Pass] | None:
     front = [f"const {name} = {value}u;" for name, value in sizes.items()]
     groups = (min(channels, MAX_GROUPS), 1, 1)
     return [launched("conv_taps.wgsl", groups, numbers, ["input", "other"], "result", front)]
+
+
+# Each channel alone
+
+
+def alone_plan(facts: Facts) -> list[Pass] | None:
+    """Where each channel is a group of its own, on a GPU; of stride 1 transposed ones too."""
+    input, weight, bias = facts.layouts
+    out, dtype = facts.out, facts.out_dtypes[0]
+    if facts.traits.is_software or not out.numel or not alone(facts):
+        return None
+    window, (down, across) = Window.of(weight.shape[2:], facts.attrs), two(weight.strides[2:], 0)
+    by_fours, start = out.shape[-1] % 4 == 0, weight.offset
+    if window.taps > MOST_SUMS or not (dtype is float32 or (dtype in FLOATS and by_fours)):
+        return None
+    if facts.attrs["transposed"]:
+        if window.stride != (1, 1):
+            return None
+        start += (window.kernel[0] - 1) * down + (window.kernel[1] - 1) * across
+        window, down, across = window.turned, -down, -across
+    height, width = two(out.shape[2:], 1)
+    fours = -(-width // 4)
+    count = out.shape[0] * out.shape[1] * height * fours
+    numbers: dict[str, float] = {
+        "count": count, "fours": fours, "out_height": height, "out_width": width,
+        "channels": out.shape[1], **placed("x", input, ("image", "channel")),
+        **dict(zip(("height", "width"), two(input.shape[2:], 1), strict=True)),
+        **axes("stride", window.stride), **axes("padding", window.padding),
+        **axes("dilation", window.dilation), "y_offset": start, "y_channel": weight.strides[0],
+        "y_row": down & WORD, "y_col": across & WORD,
+    }  # fmt: skip
+    reads = ["input", "weight", *(["bias"] if bias is not None else [])]
+    front = [loader("x", 0, dtype, False), loader("y", 1, dtype, False), four_windows(window)]
+    said = "0.0"
+    if bias is not None:
+        front.append(loader("z", 2, dtype, False))
+        numbers |= {"bias_offset": bias.offset, "bias_step": bias.strides[0]}
+        said = "z_load(launch.bias_offset + channel * launch.bias_step)"
+    front.append(f"fn bias_of(channel: u32) -> f32 {{ return {said}; }}")
+    front.append(KEEP_FOUR if by_fours else KEEP_EACH)
+    groups = (min(-(-count // GROUP), MAX_GROUPS), 1, 1)
+    main = launched("conv_alone.wgsl", groups, numbers, reads, "result", front)
+    return [replace(main, store=stored(dtype, len(reads), by_fours), by_fours=by_fours)]
+
+
+KEEP_FOUR = "fn keep(place: u32, col: u32, v: vec4f) { store4(place / 4u, v); }"
+KEEP_EACH = """fn keep(place: u32, col: u32, v: vec4f) {
+    store_one(place, v.x);
+    if col + 1u < launch.out_width { store_one(place + 1u, v.y); }
+    if col + 2u < launch.out_width { store_one(place + 2u, v.z); }
+    if col + 3u < launch.out_width { store_one(place + 3u, v.w); }
+}"""
+
+
+def four_windows(window: Window) -> str:
+    """WGSL for what four windows beside each other see, each element read once."""
+    (rows, cols), step, apart = window.kernel, window.stride[1], window.dilation[1]
+    seen = sorted({four * step + col * apart for four in range(4) for col in range(cols)})
+    lines = ["var total: vec4f;"]
+    for row in range(rows):
+        lines.append(f"let r{row} = row + {row}u * launch.dilation_row;")
+        lines += [f"let x{row}_{n} = seen(place, r{row}, col + {n}u);" for n in seen]
+        for col in range(cols):
+            four = ", ".join(f"x{row}_{k * step + col * apart}" for k in range(4))
+            worth = f"y_load(weight + {row}u * launch.y_row + {col}u * launch.y_col)"
+            lines.append(f"total = fma(vec4f({four}), vec4f({worth}), total);")
+    body = "\n    ".join([*lines, "return total;"])
+    return f"fn window(place: u32, row: u32, col: u32, weight: u32) -> vec4f {{\n    {body}\n}}"
