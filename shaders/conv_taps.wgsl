@@ -1,10 +1,11 @@
 // The gradient of a weight of which each channel sees but one: a workgroup has a channel's taps, and
-// each thread sums all of them over some of the places, which are read once.
+// each thread sums all of them over some of the places, which are read once; other workgroups have
+// other parts of the places.
 //
-// launch: channels each places pixels pixels_inverse:f32 pixels_across pixels_across_inverse:f32
+// launch: channels each places span pixels pixels_inverse:f32 pixels_across pixels_across_inverse:f32
 //         stride_row stride_col padding_row padding_col dilation_row dilation_col
 //         x_offset x_image x_channel x_row x_col height width y_offset y_image y_channel y_place
-// expects: GROUP, DOWN, ACROSS (taps)
+// expects: GROUP, DOWN, ACROSS (taps); keep(i, sum)
 
 const TAPS = DOWN * ACROSS;
 
@@ -21,7 +22,8 @@ fn main(
         let y = launch.y_offset + channel * launch.y_channel;
         var totals: array<f32, TAPS>;
         for (var t = 0u; t < TAPS; t++) { totals[t] = 0.0; }
-        for (var i = local; i < launch.places; i += GROUP) {
+        let end = min(launch.places, (group.y + 1u) * launch.span);
+        for (var i = group.y * launch.span + local; i < end; i += GROUP) {
             let image = quotient(i, launch.pixels, launch.pixels_inverse);
             let inside = i - image * launch.pixels;
             let row = quotient(inside, launch.pixels_across, launch.pixels_across_inverse);
@@ -49,7 +51,10 @@ fn main(
             }
         }
         workgroupBarrier();
-        if local < TAPS { set_result(channel * TAPS + local, shared_sums[local * GROUP]); }
+        if local < TAPS {
+            let at = (group.y * launch.channels + channel) * TAPS + local;
+            keep(at, shared_sums[local * GROUP]);
+        }
         workgroupBarrier();
     }
 }

@@ -332,6 +332,7 @@ FEW = [  # channels of the images, or of each group
     ((2, 8, 6, 6), (3, 8, 2, 2), {"stride": (2, 2)}),
     ((3, 4, 9, 8), (8, 1, 3, 2), {"groups": 4, "stride": (2, 1), "dilation": (1, 2)}),
     ((2, 6, 20, 19), (6, 1, 5, 5), {"groups": 6, "padding": (2, 2)}),
+    ((2, 2, 70, 70), (2, 1, 3, 3), {"groups": 2}),
     ((2, 3, 9, 12), (3, 1, 3, 2), {"groups": 3, "padding": (1, 2), "dilation": (1, 4)}),
     ((2, 3, 9, 8), (3, 1, 3, 3), {"groups": 3, "padding": (1, 1), "stride": (1, 2)}),
 ]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from wgtorch.dtype import float32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
-from wgtorch.ops.product import MAX_GROUPS, launched, stored
+from wgtorch.ops.product import MAX_GROUPS, launched, stored, summed
 from wgtorch.ops.readers import FLOATS, loader
 from wgtorch.ops.windows import WORD, Window, alone, axes, flat_taps, two
 
@@ -159,6 +159,7 @@ def finish(down: Axis, across: Axis, vectors: int) -> str:
 
 
 MOST_SUMS = 25  # taps of which a thread keeps sums
+WANTED = 1024  # workgroups that keep a big GPU busy
 
 
 def tap_plan(facts: Facts) -> list[Pass] | None:
@@ -172,19 +173,24 @@ def tap_plan(facts: Facts) -> list[Pass] | None:
         return None
     sums = flat_taps(other)
     pixels, channels = two(other.shape[2:], 1), other.shape[1]
+    places, size = other.shape[0] * prod(pixels), 256 if window.taps <= 16 else 128
+    span = -(-places // max(1, min(WANTED // channels, places // (8 * size))))
+    parts, numel = -(-places // span), facts.out.numel
     numbers: dict[str, Any] = {
-        "channels": channels, "each": channels // input.shape[1],
-        "places": other.shape[0] * prod(pixels), **window.numbers(pixels),
-        **placed("x", input, ("image", "channel")),
+        "channels": channels, "each": channels // input.shape[1], "places": places, "span": span,
+        **window.numbers(pixels), **placed("x", input, ("image", "channel")),
         **dict(zip(("height", "width"), two(input.shape[2:], 1), strict=True)),
         "y_offset": sums.offset, "y_image": sums.strides[0], "y_channel": sums.strides[1],
         "y_place": sums.strides[2],
     }  # fmt: skip
-    size = 256 if window.taps <= 16 else 128
+    target = "result" if parts == 1 else "share"
     sizes = {"GROUP": size, "DOWN": window.kernel[0], "ACROSS": window.kernel[1]}
     front = [f"const {name} = {value}u;" for name, value in sizes.items()]
-    groups = (min(channels, MAX_GROUPS), 1, 1)
-    return [launched("conv_taps.wgsl", groups, numbers, ["input", "other"], "result", front)]
+    front.append(f"fn keep(i: u32, sum: f32) {{ set_{target}(i, sum); }}")
+    temps = () if parts == 1 else (("share", float32, parts * numel),)
+    reads, groups = ["input", "other"], (min(channels, MAX_GROUPS), parts, 1)
+    main = launched("conv_taps.wgsl", groups, numbers, reads, target, front, temps)
+    return [main] if parts == 1 else [main, summed(parts, numel)]
 
 
 # Each channel alone

@@ -53,7 +53,9 @@ TILES = (
 )
 UNITS = {"discrete": 128, "integrated": 16}
 LONGEST = 1 << 17  # k of a part on software: llvmpipe ends a thread's loops at 65,535 turns
+PARTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # of k
 FINISH = 20000.0  # nanoseconds that another pass takes, and the call of it
+FINISH_PART = 150.0  # that it takes longer for each part
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def choose(product: Product, traits: Any) -> Kernel:
     for tile in TILES:
         fits = tile.nbytes <= traits.workgroup_bytes
         if fits and tile.threads[0] * tile.threads[1] <= traits.group_size:
-            for parts in (1, 2, 4, 8, 16, 32):
+            for parts in PARTS:
                 time = estimate(product, tile, parts, traits)
                 if time < least:
                     best, least = (tile, parts), time
@@ -248,7 +250,8 @@ def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
     sharing = -(-tiles * product.batches * parts // units)
     time = k_part * (tile.once + sharing * tile.each)
     if parts > 1:
-        time += FINISH + parts * product.batches * product.m * product.n * 0.002
+        size = product.batches * product.m * product.n
+        time += FINISH + parts * (FINISH_PART + size * 0.002)
     return time
 
 
@@ -308,6 +311,19 @@ fn keep(z: u32, row: u32, col: u32, v: vec4f) {
     keep_one(z, row, col + 3u, v.w);
 }
 """
+
+
+def summed(parts: int, numel: int) -> Pass:
+    """The sum of as many parts of a float32 result, one behind the other in `share`."""
+    quads = -(-numel // 4)
+    numbers = {"m": 1, "n": numel, "batches": 1, "parts": parts, "quads": quads, "last": numel - 1}
+    front = [loader("share", 0, float32, by_fours=False), IN_LINE, UNFINISHED]
+    groups = (min(-(-quads // 64), MAX_GROUPS), 1, 1)
+    sum = launched("matmul_parts.wgsl", groups, numbers, ["share"], "result", front)
+    return replace(sum, store=stored(float32, 1, True), by_fours=True)
+
+
+IN_LINE = "fn origin(i: u32) -> vec3u { return vec3u(0u, 0u, i); }"
 
 
 def stored(dtype: DType, slot: int, by_fours: bool) -> tuple[str, str]:
