@@ -83,6 +83,19 @@ def test_softmax_of_long_rows(either_share, cols):
     assert error(x.log_softmax(1), np.log(exact)) < 1e-6
 
 
+@pytest.mark.parametrize(("m", "n"), [(9, 10), (70, 3)])
+def test_products_of_long_rows_and_few(either_share, m, n):
+    """Cut in hundreds of parts, which another kernel adds."""
+    k = 40_003
+    a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    x, y = (torch.tensor(array, device=either_share) for array in (a, b))
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose((x @ y).cpu().numpy(), want, rtol=2e-5, atol=2e-3)
+    np.testing.assert_allclose(
+        (x @ y + y[0]).half().cpu().numpy(), want + b[0], rtol=1e-3, atol=2e-3
+    )
+
+
 def test_layer_norm_of_long_rows(either_share):
     rows = VALUES["random"][: 16 * 30_000].reshape(16, -1)
     exact = rows.astype(np.float64)
