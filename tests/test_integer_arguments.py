@@ -40,6 +40,23 @@ NOT_INTS = {  # call: what PyTorch says
     "F.avg_pool2d(image, 2, 2.0)": "avg_pool2d(): argument 'stride' (position 3) must be tuple of"
     " ints, not float",
     "F.interpolate(image, 6.0)": "'size' (position 2) must be tuple of ints, not float",
+    "F.unfold(image, 2.0)": "'kernel_size' (position 2) must be tuple of ints, not float",
+    "F.fold(x, 2, 2, padding=(0, 1.0))": "'padding' (position 4) must be tuple of ints, but"
+    " found element of type float at pos 1",
+    "F.adaptive_avg_pool2d(image, 2.0)": "argument 'output_size' (position 2)"
+    " must be tuple of ints, but found element of type float at pos 0",
+    "F.adaptive_max_pool3d(image, (2, 2.0, None))": "found element of type float at pos 1",
+    "F.max_pool3d(image, 2, 1.0)": "max_pool3d(): argument 'stride' (position 3) must be tuple of",
+    "F.avg_pool3d(image, 2, divisor_override=1.5)": "'divisor_override' (position 7) must be int,",
+    "x.squeeze(1.0)": "argument 'dim' (position 1) must be tuple of ints, not float",
+    "x.movedim(0.0, 1)": "argument 'source' (position 1) must be tuple of ints, not float",
+    "x.repeat_interleave(2.0)": "must be", "x.repeat((2, None))": "argument 'repeats'",
+    "x.argmax((0, 1))": "argmax(): argument 'dim' (position 1) must be int, not tuple",
+    "x.prod(dim=1.0)": "prod(): argument 'dim' (position 1) must be int, not float",
+    "x.split((1, 3.0))": "found element of type float at pos 1",
+    "x.round(decimals=1.5)": "round(): argument 'decimals' must be int, not float",
+    "torch.randint(2.5, (2,))": "randint(): argument 'high' must be int, not float",
+    "torch.fft.fftfreq(5.0)": "fft_fftfreq(): argument 'n' (position 1) must be int, not float",
     "F.pixel_shuffle(image, 2.0)": "pixel_shuffle(): argument 'upscale_factor' (position 2) must be"
     " int, not float",
     "F.group_norm(image, 2.0)": "group_norm(): argument 'num_groups' (position 2) must be int, not"

@@ -226,6 +226,8 @@ def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Every element `fill_value`, whose type gives the dtype where none is given."""
+    if isinstance(size, int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     return filled(shape_of((size,)), fill_value, dtype, place(device), requires_grad)
 
 

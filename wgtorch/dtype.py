@@ -253,4 +253,4 @@ def result_kind(*kinds: Any) -> DType:
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether PyTorch lets a result of dtype `from_` be written into a tensor of dtype `to`."""
-    return from_.category <= to.category
+    return asked(from_).category <= asked(to).category

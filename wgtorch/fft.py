@@ -8,6 +8,7 @@ from typing import Any
 
 from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.dispatch.write import into
+from wgtorch.integers import integer
 from wgtorch.ranges import arange
 
 NAMES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2",
@@ -20,6 +21,7 @@ __all__ = [*NAMES, "fftfreq", "rfftfreq"]
 def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None,
             requires_grad: bool = False) -> Any:  # fmt: skip
     """The frequencies of `fft` of n samples that are `d` apart: 0 and up, then the negative."""
+    n = integer("fft_fftfreq", "n", n, 1)
     steps = arange(n, dtype=dtype, device=device) if dtype else arange(float(n), device=device)
     steps = steps - n * (steps >= (n + 1) // 2)
     return finished(steps / (n * d) if n else steps, out, requires_grad)
@@ -28,6 +30,7 @@ def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, devic
 def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None,
              requires_grad: bool = False) -> Any:  # fmt: skip
     """The frequencies of `rfft` of n samples that are `d` apart."""
+    n = integer("fft_rfftfreq", "n", n, 1)
     size = n // 2 + 1
     steps = (
         arange(size, dtype=dtype, device=device) if dtype else arange(float(size), device=device)

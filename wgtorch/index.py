@@ -306,6 +306,8 @@ class Listed(View):
 def numbers_in(part: Any) -> Any:
     if isinstance(part, View):
         return part.tolist()  # type: ignore[attr-defined]
+    if isinstance(part, str):  # a sequence of itself
+        raise TypeError("new(): invalid data type 'str'")
     return [numbers_in(p) for p in part] if isinstance(part, Sequence) else part
 
 

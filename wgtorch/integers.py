@@ -52,6 +52,18 @@ def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...
     return numbers
 
 
+def sizes(op: str, name: str, value: Any, place: int, count: int) -> tuple[int, ...]:
+    """The argument as so many ints, of which one counts for all."""
+    found = integers(op, name, value, place)
+    if not isinstance(found, tuple):
+        return (found,) * count
+    if len(found) == 1:
+        return found * count
+    if len(found) != count:
+        raise RuntimeError(f"{op}: {name} must be an int, or {count} of them, not {found}")
+    return found
+
+
 def element(value: Any) -> Any:
     """The int that numpy or a tensor holds; anything else as it is."""
     if isinstance(value, np.integer):

@@ -20,6 +20,7 @@ from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, bfloat16, bool_, float16, float64, get_default_dtype, int64, uint8
+from wgtorch.integers import integer
 from wgtorch.layout import Layout, whole
 from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
@@ -267,7 +268,7 @@ def ends(name: str, args: list, low: Any, high: Any) -> tuple[int, int]:
         low = args[0]
     if high is None:
         raise TypeError(f"{name}() missing 1 required positional argument: 'high'")
-    return int(low or 0), int(high)
+    return integer(name, "low", low or 0), integer(name, "high", high)
 
 
 def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None,

@@ -67,6 +67,11 @@ def spaced(name: str, ends: tuple[Any, Any], steps: int, dtype: DType, by: Any) 
             f" {' and '.join(sizes)}."
         )
     first, last = [v.item() if isinstance(v, Tensor) else v for v in ends]
+    for what, value in (("start", first), ("end", last)):
+        if not isinstance(value, int | float | complex | np.generic):
+            raise TypeError(
+                f"{name}(): argument '{what}' must be Number, not {type(value).__name__}"
+            )
     if steps == 1:
         return np.array([by(first)])
     first, last = [by(dtype.np.type(v)) for v in (first, last)]

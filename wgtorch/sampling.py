@@ -11,6 +11,7 @@ from typing import Any
 
 from wgtorch.dispatch.write import write
 from wgtorch.dtype import DType
+from wgtorch.integers import integer
 from wgtorch.ops.noise import NO_CHANCE
 from wgtorch.ops.requirements import within
 from wgtorch.random import (
@@ -133,7 +134,8 @@ def random_(self: Tensor, *ends: int, generator: Any = None, **named: Any) -> Te
     if high is None:
         high = 1 << MANTISSA[dtype.name] if dtype.is_floating_point else bounds(dtype)[1]
         high += 1
-    return filled(self, integers(int(low), int(high), shape, device, dtype, generator), "random_")
+    low, high = integer("random_", "from", low), integer("random_", "to", high)
+    return filled(self, integers(low, high, shape, device, dtype, generator), "random_")
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:

@@ -124,7 +124,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
                 device = arg
         out = self
         if dtype is not None and dtype is not out.dtype:
-            out = cast(out, dtype)
+            out = cast(out, asked(dtype))
         if device is not None:
             place = Device(device)
             if place is not out.device:

@@ -70,7 +70,7 @@ def one_by_one(op: Op, args: tuple, place: int) -> tuple:
     if isinstance(args[place], int | np.integer):
         return (*args[:place], tuple(args[place:]))
     names = tuple(op.parameters)
-    if len(args) > len(names) and isinstance(args[place], OTHERS):
+    if isinstance(args[place], OTHERS) and (len(args) > len(names) or type(args[place]) is str):
         integers(op.name, names[place], args[place:], place)
     return args
 

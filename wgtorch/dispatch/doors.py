@@ -31,6 +31,7 @@ from wgtorch.dispatch.binder import (
     with_ints,
     with_number,
 )
+from wgtorch.dispatch.blame import tensors_to
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
@@ -56,7 +57,8 @@ def open_doors(registry: dict[str, Op], tensor: type[Tensor]) -> None:
         if name not in DOORS:
             door = gated(op, named(op, cut(op, tensor)))
             DOORS[name] = announced(op, door) if DEBUG >= 5 else door
-            FACES[name] = named(op, op.front(DOORS[name])) if op.front else keyed(op, DOORS[name])
+            front = tensors_to(op, op.front(DOORS[name])) if op.front else None
+            FACES[name] = named(op, front) if front else keyed(op, DOORS[name])
 
 
 def named(op: Op, door: Callable) -> Callable:
@@ -349,7 +351,7 @@ def draw(op: Draw, tensor: type[Tensor]):
 
 def composed(op: Composite, tensor: type[Tensor]):
     """The function, which gets ints where its annotations say so."""
-    function, ints = op.function, int_places(op)
+    function, ints = tensors_to(op, op.function), int_places(op)
     if not ints:
         return function
     names = frozenset([name for name, *_ in ints])

@@ -13,6 +13,7 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.rebase import rebase
 from wgtorch.autograd.transforms.level import levels, source_for
 from wgtorch.config import DEBUG
+from wgtorch.dispatch.blame import blamed
 from wgtorch.dispatch.doors import DOORS, FACES, cast
 from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Op
@@ -254,7 +255,10 @@ def public(op: Op) -> Callable[..., Any]:
 
     def call(*args, out=None, **given):
         if out is None:
-            return door(*args, **given)
+            try:
+                return door(*args, **given)
+            except AttributeError as error:
+                raise blamed(op, args, given, error) from None
         result = door(*args, **given)
         if isinstance(result, tuple):
             pairs = zip(out, result, strict=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.integers import integer
+from wgtorch.integers import integer, sizes
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -62,11 +62,13 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return input.reshape(shape).transpose(1, 2).reshape(input.shape)
 
 
-def two(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (int(value[0]), int(value[1]))
+def planar(op: str, *values: Any) -> list[tuple[int, ...]]:
+    names = ("kernel_size", "dilation", "padding", "stride")
+    pairs = zip(names, values, strict=True)
+    return [sizes(op, name, value, place, 2) for place, (name, value) in enumerate(pairs, 2)]
 
 
-def windows(sizes, kernel, dilation, padding, stride) -> list[int]:
+def windows(shape, kernel, dilation, padding, stride) -> list[int]:
     """How many windows there are along each dimension."""
     for name, values in (("kernel size", kernel), ("dilation", dilation), ("stride", stride)):
         if min(values) < 1:
@@ -74,11 +76,11 @@ def windows(sizes, kernel, dilation, padding, stride) -> list[int]:
     if min(padding) < 0:
         raise RuntimeError(f"padding should be non-negative, but got {padding}")
     found = []
-    for n, k, d, p, s in zip(sizes, kernel, dilation, padding, stride, strict=True):
+    for n, k, d, p, s in zip(shape, kernel, dilation, padding, stride, strict=True):
         count = (n + 2 * p - d * (k - 1) - 1) // s + 1
         if count < 1:
             raise RuntimeError(
-                f"Given a size of {tuple(sizes)}, kernel_size={kernel}, dilation={dilation},"
+                f"Given a size of {tuple(shape)}, kernel_size={kernel}, dilation={dilation},"
                 f" padding={padding}, stride={stride}: the array of sliding blocks would have"
                 f" {count} blocks along a dimension, but it must be at least one"
             )
@@ -97,7 +99,7 @@ def unfold(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero"
             f" dimensions for input, but got: {list(input.shape)}"
         )
-    kernel, dilate, pad, step = two(kernel_size), two(dilation), two(padding), two(stride)
+    kernel, dilate, pad, step = planar("im2col", kernel_size, dilation, padding, stride)
     rows, columns = windows(images.shape[2:], kernel, dilate, pad, step)
     padded = images.constant_pad_nd((pad[1], pad[1], pad[0], pad[0]))
     parts = []
@@ -128,8 +130,8 @@ def fold(
             f" non-zero dimensions for input, but got: {list(input.shape)}"
         )
     columns_ = input.unsqueeze(0) if single else input
-    size, kernel = two(output_size), two(kernel_size)
-    dilate, pad, step = two(dilation), two(padding), two(stride)
+    size = sizes("col2im", "output_size", output_size, 2, 2)
+    kernel, dilate, pad, step = planar("col2im", kernel_size, dilation, padding, stride)
     taps = kernel[0] * kernel[1]
     rows, columns = windows(size, kernel, dilate, pad, step)
     batch, total, count = columns_.shape

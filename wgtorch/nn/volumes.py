@@ -7,6 +7,7 @@ from typing import Any
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.dispatch.write import into
+from wgtorch.integers import integer, integers, sizes
 from wgtorch.ops.correlation import check_channels, check_numbers
 from wgtorch.ops.even_pools import asked_size
 from wgtorch.ops.pooling import Window
@@ -14,14 +15,9 @@ from wgtorch.ops.pools import check, check_kind
 from wgtorch.ops.whole_means import whole_means
 
 
-def three(value: Any) -> tuple[int, int, int]:
-    if isinstance(value, int):
-        return (value, value, value)
-    found = tuple(int(v) for v in value)
-    found = found * 3 if len(found) == 1 else found
-    if len(found) != 3:
-        raise RuntimeError(f"expected an int or three of them, got {tuple(value)}")
-    return found  # type: ignore[return-value]
+def three(op: str, **values: Any) -> list[tuple[int, ...]]:
+    """Each argument as three ints."""
+    return [sizes(op, name, v, place, 3) for place, (name, v) in enumerate(values.items(), 2)]
 
 
 def batched(input: Tensor, name: str) -> tuple[Tensor, bool]:
@@ -58,7 +54,7 @@ def conv3d(
 ) -> Tensor:
     """Windows over (N, C, D, H, W): a convolution of planes for each depth of the kernel."""
     volume, single = batched(input, "conv3d")
-    step, apart = three(stride), three(dilation)
+    step, apart = three("conv3d", stride=stride, dilation=dilation)
     check_numbers(step, (0,), apart, groups, (0,))
     check_channels(
         volume.shape, weight.shape, None if bias is None else tuple(bias.shape), False, groups
@@ -109,7 +105,7 @@ def margins(padding: Any, weight: Tensor, step, apart) -> tuple[int, int, Any]:
         return pairs[0][0], pairs[0][1], (pairs[1], pairs[2])
     if isinstance(padding, str):
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    pad = three(padding)
+    (pad,) = three("conv3d", padding=padding)
     return pad[0], pad[0], pad[1:]
 
 
@@ -125,7 +121,8 @@ def conv_transpose3d(
 ) -> Tensor:
     """The gradient of `conv3d` by its input: each element spreads over a window."""
     volume, single = batched(input, "conv_transpose3d")
-    step, pad, more, apart = (three(v) for v in (stride, padding, output_padding, dilation))
+    step, pad, more, apart = three("conv_transpose3d", stride=stride, padding=padding,
+                                   output_padding=output_padding, dilation=dilation)  # fmt: skip
     if more[0] >= max(step[0], apart[0]):
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got"
@@ -200,8 +197,9 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """The largest of each window; with `return_indices` also where it is in D H W."""
-    size, pad, apart = three(kernel_size), three(padding), three(dilation)
-    step = size if stride in (None, ()) else three(stride)
+    stride = kernel_size if stride in (None, ()) else stride
+    size, step, pad, apart = three("max_pool3d", kernel_size=kernel_size, stride=stride,
+                                   padding=padding, dilation=dilation)  # fmt: skip
     check("max_pool3d", size, step, pad, apart)
     check_kind(input, "max_pool3d", 1)
     volume, single = pooled_volume("max_pool3d", input)
@@ -237,8 +235,10 @@ def avg_pool3d(
     if out is not None:
         facts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return into(out, avg_pool3d(input, *facts), "avg_pool3d")
-    size, pad = three(kernel_size), three(padding)
-    step = size if stride in (None, ()) else three(stride)
+    stride = kernel_size if stride in (None, ()) else stride
+    size, step, pad = three("avg_pool3d", kernel_size=kernel_size, stride=stride, padding=padding)
+    if divisor_override is not None:
+        divisor_override = integer("avg_pool3d", "divisor_override", divisor_override, 7)
     check("avg_pool3d", size, step, pad, (1, 1, 1))
     volume, single = pooled_volume("avg_pool3d", input)
     if any([n < k for n, k in zip(volume.shape[2:], size, strict=True)]):
@@ -307,24 +307,23 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
                output_size: Any, dims: int) -> Tensor:  # fmt: skip
     """Each element where the largest of its window was, zeros elsewhere."""
-
-    def each(value: Any) -> list[int]:
-        return [value] * dims if isinstance(value, int) else [int(v) for v in value]
-
     if indices.shape != input.shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor"
             f" ({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
         )
-    size, pad = each(kernel_size), each(padding)
-    step = size if stride is None else each(stride)
+    op = f"max_unpool{dims}d"
+    size = sizes(op, "kernel_size", kernel_size, 3, dims)
+    step = size if stride is None else sizes(op, "stride", stride, 4, dims)
+    pad = sizes(op, "padding", padding, 5, dims)
     usual = [
         (n - 1) * s - 2 * p + k
         for n, s, p, k in zip(input.shape[-dims:], step, pad, size, strict=True)
     ]
     spatial = usual
     if output_size is not None:
-        spatial = [int(n) for n in output_size][-dims:]
+        asked = integers(op, "output_size", tuple(output_size), 6)
+        spatial = list(asked)[-dims:]  # type: ignore[arg-type]
         for n, most, s in zip(spatial, usual, step, strict=True):
             if not most - s < n < most + s:
                 raise ValueError(

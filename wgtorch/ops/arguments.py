@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtorch.dtype import DType, of_number
+from wgtorch.integers import integer
 from wgtorch.storage import View
 
 C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
@@ -72,6 +73,23 @@ def or_named(name: str) -> Callable[[Callable], Callable]:
         def call(input: Any, *sizes: Any, **given: Any) -> Any:
             sizes = (given.pop(name),) if name in given and not sizes else sizes
             return door(input, *sizes, **given)
+
+        return call
+
+    return front
+
+
+def one_dim(op: str) -> Callable[[Callable], Callable]:
+    """A front for a fold along one dimension, or all: the doors behind take several."""
+
+    def front(door: Callable) -> Callable:
+        def call(input: Any, *args: Any, **given: Any) -> Any:
+            dim = args[0] if args else given.get("dim")
+            if type(dim) is not int and dim is not None:
+                dim = integer(op, "dim", dim, 1)
+                args = (dim, *args[1:]) if args else args
+                given = given if args else given | {"dim": dim}
+            return door(input, *args, **given)
 
         return call
 

@@ -24,6 +24,11 @@ def dims_to_contract(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
         if dims > min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         return list(range(-dims, 0)), list(range(dims))
+    if not isinstance(dims, list | tuple) or len(dims) != 2:
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]]"
+            f" containing two lists, but got dims={dims}"
+        )
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     if len(first) != len(second):
         raise ShapeError("both dimension lists should have same length")

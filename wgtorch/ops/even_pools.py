@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import int64
+from wgtorch.integers import integers
 from wgtorch.op import Map, composite, declare
 from wgtorch.ops.pools import check_kind, check_planes, check_rows
 from wgtorch.ops.samples import apart, normal
@@ -108,7 +109,8 @@ def _adaptive_max_places(input, output_size: Any):
 def asked_size(op: str, output_size: Any, shape: tuple[int, ...], dims: int) -> tuple[int, ...]:
     """`output_size` of the last `dims` of a shape, None meaning what is there."""
     have = shape[-dims:]
-    given = (output_size,) * len(have) if isinstance(output_size, int) else tuple(output_size)
+    several = isinstance(output_size, list | tuple)
+    given = tuple(output_size) if several else (output_size,) * dims
     if len(given) != len(have):
         if dims == 1:
             raise RuntimeError(
@@ -116,7 +118,8 @@ def asked_size(op: str, output_size: Any, shape: tuple[int, ...], dims: int) -> 
             )
         said = "(): internal error: output_size.size()" if "max" in op else ": output_size"
         raise RuntimeError(f"{op}{said} must be {dims}")
-    size = tuple([n if want is None else int(want) for want, n in zip(given, have, strict=True)])
+    wanted = [n if want is None else want for want, n in zip(given, have, strict=True)]
+    size: Any = integers(op, "output_size", wanted, 2)
     if min(size) < 0 and "max" in op:
         whole = [*shape[:-dims], *(1,) * (dims == 1), *size]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {whole}")

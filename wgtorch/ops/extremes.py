@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.op import Other, Reduction, composite, declare, results
+from wgtorch.ops.arguments import one_dim
 from wgtorch.ops.reductions import along, folding
 from wgtorch.ops.samples import apart, integers
 from wgtorch.storage import View
@@ -79,6 +80,7 @@ EMPTY_PLACE = "{name}(): Expected reduction dim to be specified for input.numel(
     arg=True,
     result="index",
     empty=EMPTY_PLACE.format(name="argmax"),
+    front=one_dim("argmax"),
     refuses=no_bools("argmax"),
     samples=lambda rng: [((apart(rng, 3, 5),), {}), *along(ties)(rng)],
 )
@@ -94,6 +96,7 @@ def argmax(input, dim: object = None, keepdim: bool = False):
     arg=True,
     result="index",
     empty=EMPTY_PLACE.format(name="argmin"),
+    front=one_dim("argmin"),
     refuses=no_bools("argmin"),
     samples=lambda rng: [((apart(rng, 3, 5),), {}), *along(ties)(rng)],
 )

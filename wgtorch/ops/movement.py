@@ -156,7 +156,7 @@ def sizes_of(given: tuple) -> tuple[int, ...]:
 )
 def repeat(input, *repeats: Any):
     "The tensor repeated along each dimension; more `repeats` than dimensions add some in front."
-    counts = sizes_of(repeats)
+    counts: Any = integers("repeat", "repeats", sizes_of(repeats), 1)
     new = len(counts) - input.ndim
     if new < 0:
         raise RuntimeError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.op import Reduction, composite, declare
+from wgtorch.ops.arguments import one_dim
 from wgtorch.ops.samples import apart, bools, integers, normal
 
 
@@ -160,6 +161,7 @@ def count_nonzero(input, dim: object = None):
         *folding(near_one)(rng),
         ((np.float32([[0, 2.5, -1], [3, 0, 0]]),), {"dim": 1}),
     ],
+    front=one_dim("prod"),
     complex=True,
 )
 def prod(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.dtype import DType
+from wgtorch.integers import integer
 from wgtorch.op import elementwise
 from wgtorch.ops.arguments import nothing, unsupported
 from wgtorch.ops.samples import apart, unary
@@ -43,6 +44,7 @@ def to_decimals(door):
     """`round` to a number of places behind the point, or before it where that is negative."""
 
     def call(input, *, decimals=0):
+        decimals = integer("round", "decimals", decimals)
         if not decimals:
             return door(input)
         check_float(input.dtype)

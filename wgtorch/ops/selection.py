@@ -7,7 +7,15 @@ import numpy as np
 
 from wgtorch.dtype import bfloat16, bool_, float16, float32, float64, uint8
 from wgtorch.op import Condition, Other, elementwise
-from wgtorch.ops.arguments import C_NAMES, as_element, floats_only, held, nothing, unsupported
+from wgtorch.ops.arguments import (
+    C_NAMES,
+    as_element,
+    floats_only,
+    held,
+    nothing,
+    required,
+    unsupported,
+)
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
 
@@ -59,7 +67,8 @@ def where(condition: Condition, input, other):
 def masked(door):
     def call(input, mask, value):
         if not isinstance(mask, View) or mask.dtype is not bool_:
-            kind = C_NAMES[mask.dtype.name] if isinstance(mask, View) else type(mask).__name__
+            required("masked_fill", input=input, mask=mask)
+            kind = C_NAMES[mask.dtype.name]
             raise RuntimeError(
                 f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wgtorch.integers import integers
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
 from wgtorch.ops.samples import normal
@@ -57,7 +58,8 @@ def split(tensor, split_size_or_sections, dim: int = 0):
 def split_with_sizes(input, split_sizes, dim: int = 0):
     "Views of the sizes listed, along `dim`."
     dim = dim_of("split", input, dim)
-    sizes, size = [int(n) for n in split_sizes], input.layout.shape[dim]
+    sizes: Any = integers("split_with_sizes", "split_sizes", tuple(split_sizes), 1)
+    sizes, size = list(sizes), input.layout.shape[dim]
     if any(n < 0 for n in sizes):
         raise RuntimeError(
             f"split_with_sizes expects split_sizes have only non-negative entries, but got"

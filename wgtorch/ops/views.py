@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.errors import IndexOutOfBoundsError, ShapeError
-from wgtorch.integers import integer
+from wgtorch.integers import integer, integers
 from wgtorch.layout import Layout, whole, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.reinterpretation import by_dtype
@@ -79,7 +79,11 @@ def t(input):
 def movedim(input, source: Sizes, destination: Sizes):
     "Dimensions at `source` moved to `destination`; the others keep their order."
     rank = input.ndim
-    given = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
+    asked: tuple[Any, Any] = (
+        integers("movedim", "source", source, 1),
+        integers("movedim", "destination", destination, 2),
+    )
+    given = [[d] if isinstance(d, int) else list(d) for d in asked]
     if len(given[0]) != len(given[1]):
         raise ShapeError(
             f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain"
@@ -210,7 +214,8 @@ def unsqueeze(input, dim: int):
 
 def squeeze_layout(layout: Layout, dim) -> Layout:
     rank = len(layout.shape)
-    dims = range(rank) if dim is None else (dim,) if isinstance(dim, int) else dim
+    asked: Any = range(rank) if dim is None else integers("squeeze", "dim", dim, 1)
+    dims = (asked,) if isinstance(asked, int) else asked
     wrapped = tuple(wrap_dim(d, rank) for d in dims)
     for d in wrapped:
         if wrapped.count(d) > 1:

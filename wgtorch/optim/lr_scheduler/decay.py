@@ -185,6 +185,9 @@ class Computed(LRScheduler):
         self.lr_lambdas: list[Any] = list(lr_lambda) if many else [lr_lambda] * groups  # type: ignore[arg-type]
         if len(self.lr_lambdas) != groups:
             raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        for fn in self.lr_lambdas:
+            if not callable(fn):
+                raise TypeError(f"lr_lambda should be a function, but got {type(fn).__name__}")
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
