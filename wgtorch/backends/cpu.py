@@ -12,6 +12,7 @@ import numpy as np
 from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
+from wgtorch.layout import remembered
 from wgtorch.op import Table
 from wgtorch.storage import Lens, Storage, Value, View, gift
 
@@ -41,25 +42,25 @@ class CPU:
         return there or to.upload(self._elements(value), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        arrays, cast = [], False
+        op, kinds, arrays, cast = typed.op, self.kinds[typed], [], False
         token = hush(IGNORE)
         try:
-            for arg, kind in zip(args, self.kinds[typed], strict=True):
+            for arg in args:
+                kind = kinds[len(arrays)]
                 if isinstance(arg, View):
-                    value, layout = arg.storage.value, arg.layout
+                    value = arg.storage.value
                     known = value.load
-                    if known is not None and known[0] is layout:
-                        array = known[1]
-                    else:
-                        array = self._looked_at(value, arg)
+                    fits = known is not None and known[0] is arg.layout
+                    array = known[1] if fits else self._looked_at(value, arg)
                     if array.dtype is not kind:
-                        array, cast = converted(array, kind), typed.op.casts
-                    arrays.append(array)
+                        array, cast = converted(array, kind), op.casts
                 else:
-                    arrays.append(number(arg, kind))
+                    array = number(arg, kind)
+                arrays.append(array)
             if cast:  # done: what was cast is memory of its own
                 return self._made(arrays[0], typed.dtype, out)
-            return self._made(typed.op.reference(*arrays, **attrs), typed.dtype, out, arrays)
+            result = op.reference(*arrays, **attrs) if attrs else op.reference(*arrays)
+            return self._made(result, typed.dtype, out, arrays)
         finally:
             restore(token)
 
@@ -101,7 +102,9 @@ class CPU:
         try:
             if reference is None:
                 return self._several(call, args, arrays)
-            return (self._made(reference(*arrays, **call.attrs), dtype, out, arrays),)
+            attrs = call.attrs
+            result = reference(*arrays, **attrs) if attrs else reference(*arrays)
+            return (self._made(result, dtype, out, arrays),)
         finally:
             restore(token)
 
@@ -137,12 +140,13 @@ class CPU:
 
     def assign(self, storage, layout, source):
         whole = layout.is_plain and layout.numel == storage.value.numel
-        buffer = storage.value.buffer
-        if whole and source.is_whole and source.storage.value.buffer is buffer is not None:
-            return
-        if whole and not storage.shared and source.is_whole:
-            storage.value = source.storage.value
-            return
+        if whole and source.is_whole:
+            new = source.storage.value
+            if not storage.shared:
+                storage.value = new
+                return
+            if new.buffer is storage.value.buffer is not None:
+                return
         array = self.download(source)
         if not whole or storage.shared:
             self._detach(storage)
@@ -217,11 +221,11 @@ class CPU:
                 if result is given:
                     break
             else:
-                if result.flags.c_contiguous:
-                    value = Value(self.device, dtype, out.numel, result.ravel())
-                    if out.shape:
-                        value.load = (out, result)
-                    return value
+                flat = result.ravel()  # a copy, if it does not lie row by row
+                value = Value(self.device, dtype, out.numel, flat)
+                if flat.base is result and out.shape:
+                    value.load = (out, result)
+                return value
         if result.shape != out.shape:
             if not result.shape:
                 flat = np.empty(out.numel, dtype.np)
@@ -310,6 +314,12 @@ def number(value: float, kind: np.dtype):
     """A Python number as an operand; integers wrap as they do on a GPU."""
     if type(value) is float or type(value) is complex:
         return kind.type(value)
+    return whole_number(value, kind)
+
+
+@remembered
+def whole_number(value: int, kind: np.dtype):
+    """Of an int or a bool, which has no second zero."""
     if type(value) is int and not -(1 << 63) <= value < 1 << 64:
         raise OverflowError(f"{value} is too big for any integer dtype")
     if kind.kind in "iu":

@@ -176,11 +176,13 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
 def elementwise(op: Elementwise, tensor: type[Tensor]):
     """Any number of operands, and attributes."""
     bind, typed, recipes, made = quick_binder(op), op.typed, RECIPES[op], maker(tensor)
+    all_given = -1 if op.attrs else len(op.inputs)  # by so many arguments
 
     def call(*args, **given):
-        args, attrs = bind(args, given)
-        layout = device = None
-        alike, mask, bit, writes, kinds = True, 0, 1, 0, []
+        attrs, layout, device = NO_ATTRS, None, None
+        if given or len(args) != all_given:
+            args, attrs = bind(args, given)
+        alike, mask, bit, writes, kinds = True, 0, 1, False, []
         for a in args:
             if isinstance(a, View):
                 storage = a.storage
@@ -190,8 +192,8 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
                 elif a.layout is not layout or value.device is not device:
                     alike = False
                 kinds.append(value.dtype)
-                mask += bit * a._wants  # type: ignore[attr-defined]
-                writes = writes or storage.writes
+                mask += bit if a._wants else 0  # type: ignore[attr-defined]
+                writes = True if storage.writes else writes
             elif type(a) in NUMBERS:
                 kinds.append(type(a))
             else:

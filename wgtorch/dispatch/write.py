@@ -31,12 +31,20 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
 
     `fresh`: nobody else holds `source`.
     """
+    storage, layout = target.storage, target.layout
+    given = source.storage  # not its value, which backends want to know held once
     recording = state.recording and (
-        target._wants or source._wants or target.storage.writes or source.storage.writes
+        target._wants or source._wants or storage.writes or given.writes
     )
-    if not recording and is_plain(target, source):
-        storage = target.storage
-        storage.value.device.backend.assign(storage, target.layout, source)
+    if (
+        not recording
+        and source.layout is layout
+        and layout.is_plain
+        and storage.version >= 0
+        and given.value.dtype is storage.value.dtype
+        and given.value.device is storage.value.device
+    ):
+        given.value.device.backend.assign(storage, layout, source)
         storage.version += 1
         return target
     if source.layout.shape != target.layout.shape:
@@ -58,15 +66,6 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
     if recording:
         rebase(target, source, fresh)
     return target
-
-
-def is_plain(target: View, source: View) -> bool:
-    """Whether all of one is to become all of another that is just like it."""
-    storage, layout = target.storage, target.layout
-    if source.layout is not layout or not layout.is_plain or storage.version < 0:
-        return False
-    value, new = storage.value, source.storage.value
-    return new.dtype is value.dtype and new.device is value.device
 
 
 def put(target: View, source: View) -> None:
@@ -143,7 +142,8 @@ def inplace(op: Op) -> Callable[..., Tensor]:
         if state.recording and (self._wants or self._base is not None):
             check_leaf(self)
         result = door(self, *args, **given)
-        check_castable(self, result)
+        if result.storage.value.dtype is not self.storage.value.dtype:
+            check_castable(self, result)
         return write(self, result, name, True)
 
     call.__name__ = call.__qualname__ = name

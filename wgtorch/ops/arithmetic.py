@@ -177,7 +177,7 @@ def whole_for_integers(door):
 )
 def addcmul(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 * tensor2"
-    return input + input.dtype.type(value) * tensor1 * tensor2
+    return input + value * tensor1 * tensor2
 
 
 def of_one_float_dtype(door):

@@ -86,7 +86,7 @@ EMPTY_PLACE = "{name}(): Expected reduction dim to be specified for input.numel(
 )
 def argmax(input, dim: object = None, keepdim: bool = False):
     "Where the largest value is, along dim or in the flattened input."
-    return placed(input, dim, keepdim, np.argmax)
+    return placed(input, dim, keepdim, np.ndarray.argmax)
 
 
 @declare(
@@ -102,7 +102,7 @@ def argmax(input, dim: object = None, keepdim: bool = False):
 )
 def argmin(input, dim: object = None, keepdim: bool = False):
     "Where the smallest value is, along dim or in the flattened input."
-    return placed(input, dim, keepdim, np.argmin)
+    return placed(input, dim, keepdim, np.ndarray.argmin)
 
 
 # Both
@@ -142,7 +142,7 @@ def taken(input: np.ndarray, dim: tuple[int, ...], keepdim: bool, find: Any):
 )
 def _max_dim(input, dim: int, keepdim: bool = False):
     "The largest value along dim, and where it is."
-    return taken(input, dim, keepdim, np.argmax)
+    return taken(input, dim, keepdim, np.ndarray.argmax)
 
 
 @declare(
@@ -159,7 +159,7 @@ def _max_dim(input, dim: int, keepdim: bool = False):
 )
 def _min_dim(input, dim: int, keepdim: bool = False):
     "The smallest value along dim, and where it is."
-    return taken(input, dim, keepdim, np.argmin)
+    return taken(input, dim, keepdim, np.ndarray.argmin)
 
 
 def all_of(input, name: str, reduce: Any):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.errors import ShapeError
-from wgtorch.layout import Layout, wrap_dim
+from wgtorch.layout import Layout, remembered, wrap_dim
 from wgtorch.op import Join, Tensors, composite, declare
 from wgtorch.ops.samples import normal
 from wgtorch.ops.slants import diagonal_layout
@@ -45,7 +45,9 @@ def is_nothing(shape: tuple[int, ...]) -> bool:
     return shape == (0,)
 
 
-def check_cat(shapes: list[tuple[int, ...]], dim: int) -> int:
+@remembered
+def check_cat(shapes: tuple[tuple[int, ...], ...], dim: int) -> int:
+    """The dim, counted from the front, if these shapes go together along it."""
     for place, shape in enumerate(shapes):
         if not shape:
             raise ShapeError(
@@ -115,7 +117,7 @@ def cat_grads(grad, tensors_shape, dim):
 )
 def _cat(tensors: Tensors, dim: int):
     "`cat`, its arguments checked."
-    return np.concatenate([t for t in tensors if not is_nothing(t.shape)] or tensors[:1], dim)
+    return np.concatenate([t for t in tensors if t.shape != (0,)] or tensors[:1], dim)
 
 
 @composite(
@@ -132,7 +134,7 @@ def cat(tensors, dim: int = 0, *, axis: int | None = None):
     tensors = several(
         "cat", tensors, ValueError("torch.cat(): expected a non-empty list of Tensors")
     )
-    dim = check_cat([t.layout.shape for t in tensors], dim if axis is None else axis)
+    dim = check_cat(tuple([t.layout.shape for t in tensors]), dim if axis is None else axis)
     return tensors[0]._cat(tensors, dim)
 
 
@@ -195,7 +197,7 @@ def at_least(op: str, tensors: Any, raised) -> list[Any]:
 
 
 def joined(tensors: list[Any], dim: int):
-    return tensors[0]._cat(tensors, check_cat([t.layout.shape for t in tensors], dim))
+    return tensors[0]._cat(tensors, check_cat(tuple([t.layout.shape for t in tensors]), dim))
 
 
 def one_dim(t):
