@@ -18,8 +18,8 @@ from wgtorch.errors import OutOfMemoryError
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 SLACK = 16  # bytes behind every block: kernels read and write by fours
+KNOWN = 1 << 12  # sizes remembered
 SMALL = 1 << 16  # up to here sizes are powers of two; beyond, four steps to each
-
 
 new = object.__new__
 
@@ -67,18 +67,32 @@ class Pool:
         self.most_bytes = most_bytes  # of one buffer that a kernel can see
         self.blocks: dict[int, Block] = {}
         self.free: dict[int, list[int]] = defaultdict(list)  # heaps of keys of `blocks`
+        self.known: dict[int, list[int]] = {}  # the same by bytes asked for
         self.live = Live()
         self.reserved = self.most_reserved = 0
         self.numbers = 0
         self.make_room: Callable[[], None] = lambda: None  # what may free blocks when there is none
         self.fail: Callable[[str], Exception] = RuntimeError
 
-    def take(self, nbytes: int) -> Buffer:
+    def size_of(self, nbytes: int) -> int:
+        """The bytes of the blocks that hold so many."""
         size = 256 if nbytes <= 256 else 1 << (nbytes - 1).bit_length()
         if size > SMALL:
             size = min(-(-nbytes // (size >> 3)) * (size >> 3), max(nbytes, self.most_bytes))
-        free = self.free[size]
-        block = self.blocks[heappop(free)] if free else self._grow(size, nbytes)
+        return size
+
+    def _look_up(self, nbytes: int) -> list[int]:
+        """The free blocks for so many bytes, which is remembered."""
+        if len(self.known) >= KNOWN:
+            self.known.clear()
+        free = self.known[nbytes] = self.free[self.size_of(nbytes)]
+        return free
+
+    def take(self, nbytes: int) -> Buffer:
+        free = self.known.get(nbytes)
+        if free is None:
+            free = self._look_up(nbytes)
+        block = self.blocks[heappop(free)] if free else self._grow(self.size_of(nbytes), nbytes)
         buffer = new(Buffer)
         buffer.block = block
         block.lease = ref(buffer, block.end_lease)
