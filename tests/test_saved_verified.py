@@ -78,6 +78,16 @@ def test_a_right_pair_is_left_in_peace(device, name, tmp_path):
     loss.backward()
 
 
+def test_pairs_within_pairs_are_left_in_peace(device):
+    def in_a_dict(**options):
+        return hooks(lambda t: {"a": t}, lambda packed: packed["a"], **options)
+
+    pair = in_a_dict(check="values")
+    for _ in range(3):
+        pair = graph.compose_hooks(pair, in_a_dict())
+    used(pair, device).backward()
+
+
 def test_there_are_enough_of_them():
     assert len(FAULTS) >= 14 and len(RIGHT) >= 20
 

@@ -62,6 +62,8 @@ def holds(packed: Any, storage: Storage, depth: int = 4) -> bool:
     """Whether what a pack function returned leads to a storage."""
     if isinstance(packed, View):
         return packed.storage is storage or getattr(packed.storage, "origin", None) is storage
+    if hasattr(type(packed), "inside"):
+        return any([holds(part, storage, depth) for part in packed.inside()])
     return depth > 0 and any(holds(part, storage, depth - 1) for part in parts_of(packed))
 
 
