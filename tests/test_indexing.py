@@ -310,6 +310,22 @@ def test_the_first_complaint_is_raised(webgpu):
     assert x.sum() == 8 + 28
 
 
+def test_a_complaint_says_where_the_op_was_called(webgpu):
+    """The read that brings it up is of another tensor, somewhere else."""
+
+    def picked(x, index):
+        return x.index_select(0, index)
+
+    picked(torch.ones(3, device=webgpu), torch.tensor([9], device=webgpu))
+    with pytest.raises(IndexError) as told:
+        (torch.ones(2, device=webgpu) + 1).tolist()
+    code = picked.__code__
+    assert str(told.value).splitlines() == [
+        "index_select(): index 9 is out of bounds for dimension 0 with size 3",
+        f"  called at {code.co_filename}, line {code.co_firstlineno + 1}, in picked",
+    ]
+
+
 def test_checked_at_once(webgpu, monkeypatch):
     monkeypatch.setattr(steps, "CHECK", 1)
     with pytest.raises(IndexError, match="index 5"):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from time import perf_counter
+from types import CodeType
 
 START = perf_counter()
+PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def knob(name: str, default: int = 0, most: int | None = None, least: int = 0) -> int:
@@ -48,6 +51,19 @@ def outside() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "wgtorch":
         frame, level = frame.f_back, level + 1
     return level
+
+
+def caller() -> tuple[CodeType, int]:
+    """The code, and its line, that called the library."""
+    frame = sys._getframe(1)
+    while frame.f_back and is_own(frame.f_code):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
+
+
+@cache
+def is_own(code: CodeType) -> bool:
+    return code.co_filename.startswith(PACKAGE)
 
 
 def trace(level: int, room: str, message: Callable[[], str]) -> None:

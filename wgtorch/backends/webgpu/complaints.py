@@ -3,22 +3,25 @@
 A kernel that checks gets a slot of one shared buffer for each thing it may complain about. Of
 indices it leaves the worst offender there (`report_out_of_range`), of anything else only that it
 was wrong (`report_refused`). A sync reads the slots in use back with its own submit, and raises
-the first complaint in the order of the dispatches. Where no such kernel ran it does nothing here.
+the first complaint in the order of the dispatches, with the line that called its op: the sync may
+be at another tensor, far away. Where no such kernel ran it does nothing here.
 """
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from wgtorch.backends.webgpu.codegen import Writer
 from wgtorch.backends.webgpu.pool import Buffer
+from wgtorch.config import caller
 from wgtorch.errors import OutOfRangeError
 
 MOST = 256  # complaints between two syncs; then one is forced
 BIAS = 1 << 31  # an index is kept as index + BIAS: 0 says that nothing is wrong
-Said = tuple[type[Exception], str]
+Said = tuple[type[Exception], str, CodeType, int]  # the error, and the line that is about
 FUNCTIONS = {  # how a kernel complains: its parameter, and the word it leaves
     "report_out_of_range": ("index: u32", "max(index + 0x80000000u, 1u)"),
     "report_refused": ("", "1u"),
@@ -49,9 +52,9 @@ class Complaints:
     def slot(self, complaint: str | Exception) -> int:
         """Where a kernel about to be dispatched reports; a text is of indices, as `{index}`."""
         if isinstance(complaint, str):
-            said: Said = OutOfRangeError, complaint
+            said: Said = OutOfRangeError, complaint, *caller()
         else:
-            said = type(complaint), str(complaint)
+            said = type(complaint), str(complaint), *caller()
         found = self.slots.get(said)
         if found is None:
             if len(self.slots) == MOST:
@@ -79,5 +82,6 @@ def raise_first(found: np.ndarray, said: list[Said]) -> None:
     wrong = np.flatnonzero(found)
     if wrong.size:
         place = int(wrong[0])
-        error, text = said[place]
-        raise error(text.replace("{index}", str(int(found[place]) - BIAS)))
+        error, text, code, line = said[place]
+        text = text.replace("{index}", str(int(found[place]) - BIAS))
+        raise error(f"{text}\n  called at {code.co_filename}, line {line}, in {code.co_name}")
