@@ -20,6 +20,7 @@ from wgtorch.ops.windows import WORD, Window, alone, axes, flat_taps, two
 
 FEW = 8  # channels; a thread of a tile has as many rows
 SUMS = 64  # of a thread
+LEAST = 1 << 16  # pixels: with fewer, a product that is cut along k has more threads
 MOST_TAPS = 64
 SHARED = 1 << 14  # bytes of a workgroup's memory that every adapter has
 GROUP = 128
@@ -61,7 +62,8 @@ def suits(facts: Facts, window: Window) -> bool:
     plain = window.dilation == (1, 1) and facts.attrs["groups"] == 1
     fits = window.taps <= MOST_TAPS and prod(window.stride) * wide(few) * 4 <= SUMS
     is_float = facts.out_dtypes[0] is float32 and facts.dtypes[0] in FLOATS
-    return plain and fits and few <= FEW and is_float and not facts.traits.is_software
+    pays = facts.out.numel >= LEAST * few and not facts.traits.is_software
+    return plain and fits and few <= FEW and is_float and pays
 
 
 def wide(few: int) -> int:

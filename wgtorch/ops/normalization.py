@@ -57,9 +57,9 @@ def _sums_of_parts(input, dim: object, keepdim: bool):
     return np.real(sums), np.imag(sums)
 
 
-def sums(grad, input, mean, rstd, dims):
-    """(sum of grad, sum of grad * normalised) over dims, which keep a place."""
-    return grad._with_normed(input, mean, rstd)._sums_of_parts(dims, True)
+def sums(grad, input, mean, rstd, dims, keepdim):
+    """(sum of grad, sum of grad * normalised) over dims."""
+    return grad._with_normed(input, mean, rstd)._sums_of_parts(dims, keepdim)
 
 
 # Layer norm: rows are the last dimensions
@@ -118,13 +118,13 @@ def row_stats(input, dims: tuple[int, ...], eps: float):
 
 @answering("weight", "bias")
 def of_layer_weights(grad, input, mean, rstd, rank, eps):
-    shape = tuple(input.shape[len(input.shape) - rank :])
     if is_recorded(grad, input):
+        shape = tuple(input.shape[len(input.shape) - rank :])
         mean, rstd = row_stats(input, last(input.shape, rank), eps)
         along = grad * ((input - mean) * rstd)
         return along.sum_to_size(shape), grad.sum_to_size(shape)
-    total, along = sums(grad, input, mean, rstd, tuple(range(len(input.shape) - rank)))
-    return along.reshape(shape).to(grad.dtype), total.reshape(shape).to(grad.dtype)
+    total, along = sums(grad, input, mean, rstd, tuple(range(len(input.shape) - rank)), False)
+    return along.to(grad.dtype), total.to(grad.dtype)
 
 
 @declare(
