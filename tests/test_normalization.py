@@ -70,6 +70,24 @@ def test_layer_norm_by_every_path(either_share, shape):
     np.testing.assert_allclose(plain, normed, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("shape", [(5, 64), (5, 33), (2, 20_000)])
+def test_rms_norm_and_its_gradients_by_every_path(either_share, shape):
+    array, seed = (RNG.standard_normal(shape).astype(np.float32) for _ in "xg")
+    weight = RNG.standard_normal(shape[-1]).astype(np.float32)
+    x, w, g = (torch.tensor(a, device=either_share) for a in (array, weight, seed))
+    out = torch.rms_norm(x.requires_grad_(), shape[-1:], w.requires_grad_(), 1e-3)
+    found = [t.detach().cpu().numpy() for t in (out, *torch.autograd.grad(out, [x, w], g))]
+    wide = array.astype(np.float64)
+    rstd = 1 / np.sqrt((wide * wide).mean(-1, keepdims=True) + 1e-3)
+    normed, owed = wide * rstd, seed * weight.astype(np.float64)
+    along = (owed * normed).mean(-1, keepdims=True)
+    wants = normed * weight, (owed - normed * along) * rstd, (seed * normed).sum(0)
+    for have, want in zip(found, wants, strict=True):
+        np.testing.assert_allclose(have, want, rtol=2e-5, atol=2e-5)
+    halves = torch.full((2, 8), 1000.0, dtype=torch.float16, device=either_share)
+    assert torch.rms_norm(halves, (8,)).tolist() == [[1.0] * 8] * 2  # squares overflow a half
+
+
 def test_layer_norm_mistakes(device):
     x = torch.ones(2, 3, device=device)
     with pytest.raises(

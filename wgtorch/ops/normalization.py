@@ -191,16 +191,84 @@ def check_layer(input, shape: tuple[int, ...], weight, bias) -> None:
         )
 
 
+# RMS norm
+
+
+def rms_samples(rng):
+    for (x, weight, _), attrs in layer_samples(rng):
+        yield (x, weight), attrs
+
+
+def rms_backward_samples(rng):
+    for (x, weight), attrs in rms_samples(rng):
+        square = np.mean(x * x, axis=last(x.shape, attrs["rank"]), keepdims=True)
+        yield (normal(rng, *x.shape), x, weight, square + 1), {"rank": attrs["rank"]}
+
+
+@declare(
+    Rowwise,
+    shape=lambda grad, input, weight, rstd, rank: grad,
+    shader="rms_norm_backward.wgsl",
+    dims=last,
+    absent={"weight": "1.0"},
+    samples=rms_backward_samples,
+)
+def _rms_norm_backward(grad, input, weight: Maybe, rstd, rank: int):
+    "What the input of an RMS norm gets."
+    g, normed = grad if weight is None else grad * weight, input * rstd
+    along = np.mean(g * normed, axis=last(input.shape, rank), keepdims=True)
+    return (g - normed * along) * rstd
+
+
+def rms_rstd(input, rank: int, eps: float):
+    return ((input * input).mean(last(input.shape, rank), True) + eps).rsqrt()
+
+
+def of_rms_input(grad, input, weight, rstd, rank, eps):
+    if not is_recorded(grad, input, *[w for w in (weight,) if w is not None]):
+        return grad._rms_norm_backward(input, weight, rstd, rank)
+    rstd = rms_rstd(input, rank, eps)
+    g, normed = grad if weight is None else grad * weight, input * rstd
+    return (g - normed * (g * normed).mean(last(input.shape, rank), True)) * rstd
+
+
+def of_rms_weight(grad, input, weight_shape, rstd, rank, eps):
+    rstd = rms_rstd(input, rank, eps) if is_recorded(grad, input) else rstd
+    return (grad * (input * rstd)).sum_to_size(weight_shape)
+
+
+@declare(
+    Rowwise,
+    shape=lambda input, weight, rank, eps: (input, row_shape(input, rank)),
+    outputs=("_out", "rstd"),
+    shader="rms_norm.wgsl",
+    dims=last,
+    absent={"weight": "1.0"},
+    vjp={"input": of_rms_input, "weight": of_rms_weight},
+    samples=rms_samples,
+)
+def _rms_norm(input, weight: Maybe, rank: int, eps: float):
+    "(divided by the root mean square over the last `rank` dims, 1 / that), of floats."
+    rstd = 1 / np.sqrt(np.mean(input * input, axis=last(input.shape, rank), keepdims=True) + eps)
+    out = input * rstd
+    return out if weight is None else out * weight, rstd
+
+
 @composite(samples=lambda rng: [((normal(rng, 3, 4, 8), (8,), normal(rng, 8)), {})], method=False)
 def rms_norm(input, normalized_shape: object, weight: Maybe = None, eps: float | None = None):
     "Each sample divided by its root mean square over its last dimensions."
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     check_layer(input, shape, weight, None)
     eps = float(np.finfo(np.float32).eps) if eps is None else eps
-    dims = last(input.shape, len(shape))
+    given = [t for t in (input, weight) if t is not None]
+    if input.dtype.category == 2 and not any([t.device.level for t in given]):
+        return input._rms_norm(weight, len(shape), eps)[0].to(input.dtype)
     wide = input.float() if input.dtype.itemsize == 2 else input  # squares overflow a half
-    out = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
+    out = wide * rms_rstd(wide, len(shape), eps)
     return (out if weight is None else out * weight).to(input.dtype)
+
+
+# Group norm
 
 
 @composite(
