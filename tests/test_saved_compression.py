@@ -254,3 +254,23 @@ def test_packing_is_one_kernel_and_unpacking_another(webgpu, kind, monkeypatch):
     back.device.backend.fill(back.storage.value)
     assert len(ran) == 2
     assert (np.abs(N(back) - N(x)) <= N(pair.error(x))).all()
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4", "float16"])
+def test_derivatives_of_gradients_keep_their_tangents(device, kind):
+    """Forward over reverse: how many levels an element is rounded to has no derivative."""
+    x = ramp((2, 300), device)
+
+    def f(t):
+        return (t.exp() * t.sin()).tanh().sum()
+
+    def derivatives():
+        along = torch.func.jvp(torch.func.grad(f), (x[0],), (x[1],))[1]
+        each = torch.vmap(lambda t, v: torch.func.jvp(torch.func.grad(f), (t,), (v,))[1])(x, x)
+        return along, each
+
+    want = derivatives()
+    with graph.compress(kind):
+        got = derivatives()
+    for a, b in zip(got, want, strict=True):
+        close(a, b, rtol=5e-3, atol=5e-3)

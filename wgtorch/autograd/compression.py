@@ -32,6 +32,7 @@ class Format:
     bound: Callable[[Any, int], Any]
     block: int = 0  # elements that share a range; 0: none do
     takes: Callable[[Any], bool] = lambda dtype: dtype.is_floating_point and dtype.itemsize > 1
+    rounds: bool = False  # to a number of levels, which has no derivative
 
 
 # Halves
@@ -165,8 +166,8 @@ BITS = Format(to_bits, from_bits, exactly, 8, takes=lambda dtype: dtype is bool_
 FORMATS = {
     "float16": Format(to_half, from_half, bound_of_half, takes=lambda d: d.itemsize > 2),
     "bfloat16": Format(to_bfloat, from_half, bound_of_bfloat, takes=lambda d: d.itemsize > 2),
-    "int8": Format(to_bytes, from_bytes, bound_of_blocks(255), 256),
-    "int4": Format(to_nibbles, from_nibbles, bound_of_blocks(15), 128),
+    "int8": Format(to_bytes, from_bytes, bound_of_blocks(255), 256, rounds=True),
+    "int4": Format(to_nibbles, from_nibbles, bound_of_blocks(15), 128, rounds=True),
     "mask1": BITS,
     "sign1": Format(to_signs, from_bits, anything, 8),
 }
@@ -207,7 +208,9 @@ class Packer:
         dtype = tensor.dtype
         if dtype is bool_:
             return BITS
-        return self.format if dtype.is_floating_point and self.format.takes(dtype) else None
+        if not dtype.is_floating_point or not self.format.takes(dtype):
+            return None
+        return None if self.format.rounds and has_tangent(tensor) else self.format
 
     def packed(self, tensor: Any) -> Any:
         format = self.format_of(tensor)
@@ -236,7 +239,8 @@ class compress(saved_tensors_hooks):
 
     All keep a bool in one bit, exactly; "mask1" does only that. Integers, parameters and tensors of
     fewer than `min_elements` stay as they are. `block` is another number of elements that share a
-    range. A NaN or infinity makes its whole block NaN in "int8" and "int4".
+    range. A NaN or infinity makes its whole block NaN in "int8" and "int4". These two leave alone
+    what has a tangent of forward mode, which would be lost.
 
     The gradient of relu asks only where its result is positive, which takes a bit::
 
@@ -264,6 +268,15 @@ class compress(saved_tensors_hooks):
         self.alone = saved_tensors_hooks(packer.packed, opened)  # for compose_hooks
         shares = Shares(packer.packed, opened)
         super().__init__(shares.pack, shares.unpack, check=check, atol=packer.error)
+
+
+def has_tangent(tensor: Any) -> bool:
+    """Whether it is part of a forward-mode derivative, at any level."""
+    while hasattr(backend := tensor.storage.value.device.backend, "inside"):
+        if hasattr(backend, "tangent") and backend.tangent(tensor) is not None:
+            return True
+        tensor = backend.inside(tensor)
+    return False
 
 
 def opened(packed: Any) -> Any:
