@@ -11,6 +11,7 @@ import pytest
 import wgtorch as torch
 from wgtorch import errors, registry
 from wgtorch.backend import backend
+from wgtorch.device import Device
 from wgtorch.op import REGISTRY, Composite
 from wgtorch.registry.ways import way_on_a_gpu
 
@@ -168,3 +169,22 @@ def test_a_device_of_a_user():
         pytest.raises(errors.RegistrationFailedError, match="lacks upload"),
     ):
         torch.zeros(1, device="lacking")
+
+
+def test_a_formula_takes_float64_where_the_ops_that_it_runs_do(webgpu):
+    """Not where those do that it merely names; and a GPU agrees, if it has float64."""
+    x = torch.ones(2, 2, dtype=torch.float64)
+    calls = {"corrcoef": (x,), "isreal": (x,), "ldexp": (x, x), "fft2": (x,)}
+    for name, args in calls.items():
+        (entry,) = torch.coverage_report([name]).entries
+        told = "double" in entry.dtypes["webgpu"]
+        assert told is (name not in ("ldexp", "fft2"))
+        if not backend(Device(webgpu)).dialect.f64:
+            continue
+        call = getattr(torch, name, None) or getattr(torch.fft, name)
+        on_gpu = [a.to(webgpu) if isinstance(a, torch.Tensor) else a for a in args]
+        if told:
+            assert call(*on_gpu).shape == (2, 2)
+        else:
+            with pytest.raises(TypeError, match="float64|complex128"):
+                call(*on_gpu)

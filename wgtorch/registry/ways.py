@@ -1,7 +1,8 @@
 """The way of an op: whether it is native on a device, by which shaders, for which kinds of dtype.
 
 All of it is read off the declaration. Which dtypes an op takes is tried out on the cpu with its
-samples; a GPU takes the same ones, but complex128, and float64 only where it knows the functions.
+samples; a GPU takes the same ones, but complex128, and float64 only where it knows the functions:
+of a formula those of the ops that it runs for a sample.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -18,8 +20,10 @@ from zlib import crc32
 import numpy as np
 
 from wgtorch.autograd.mode import no_grad
+from wgtorch.backend import backend
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.create import tensor
+from wgtorch.device import Device
 from wgtorch.dispatch.doors import FACES
 from wgtorch.dtype import DType, bool_, complex64, float16, float32, float64, int32
 from wgtorch.op import (
@@ -142,7 +146,7 @@ def dtypes_of(op: Op, device: str = "cpu") -> tuple[str, ...]:
 def takes_double(op: Op) -> bool:
     """Whether a GPU that has float64 computes an op in it."""
     if isinstance(op, Composite):
-        return all(takes_double(o) for o in used_by(op) if way_on_a_gpu(o) == "native")
+        return takes(op, float64, on_a_gpu=True)
     if isinstance(op, Elementwise):
         return is_known(op.expression(float64), float64)
     if isinstance(op, Reduction | Scan):
@@ -159,20 +163,55 @@ def is_of_complex(op: Op) -> bool:
     return any(getattr(a, "dtype", np.dtype("f")).kind == "c" for a in flat(first[0]))
 
 
-def takes(op: Op, dtype: DType) -> bool:
-    """Whether an op computes one of its samples in a dtype."""
+def takes(op: Op, dtype: DType, on_a_gpu: bool = False) -> bool:
+    """Whether an op computes one of its samples in a dtype; on a GPU, if what it runs could run
+    there."""
     rng = np.random.default_rng(crc32(op.name.encode()))
     for args, attrs in op.samples(rng) if op.samples else guessed(op):
         arrays = [a for a in flat((*args, *attrs.values())) if isinstance(a, np.ndarray)]
         numbers = "fc" if any(a.dtype.kind in "fc" for a in arrays) else "iu"
         given = [retyped(a, dtype, numbers) for a in args]
         named = {name: retyped(a, dtype, numbers) for name, a in attrs.items()}
-        try:
-            FACES[op.name](*given, **named)
-        except Exception:  # whatever refuses
-            continue
-        return True
+        with watched() as met:
+            try:
+                FACES[op.name](*given, **named)
+            except Exception:  # whatever refuses
+                continue
+        if not on_a_gpu or all(runs_on_a_gpu(*pair) for pair in met):
+            return True
     return False
+
+
+@contextmanager
+def watched() -> Iterator[set[tuple[Op, DType]]]:
+    """The ops that the cpu runs meanwhile, with the dtypes of their numbers."""
+    home, met = backend(Device("cpu")), set()
+    elementwise, reduction, structured = home.elementwise, home.reduction, home.structured
+
+    def one(typed, *args):
+        met.add((typed.op, typed.compute))
+        return elementwise(typed, *args)
+
+    def fold(fold, source):
+        met.add((fold.op, fold.compute))
+        return reduction(fold, source)
+
+    def own(call, args):
+        met.update([(call.op, d) for d in (*flat(call.dtypes), *call.out_dtypes) if d])
+        return structured(call, args)
+
+    vars(home).update(elementwise=one, reduction=fold, structured=own)
+    try:
+        yield met
+    finally:
+        for name in ("elementwise", "reduction", "structured"):
+            del vars(home)[name]
+
+
+def runs_on_a_gpu(op: Op, compute: DType) -> bool:
+    if way_on_a_gpu(op) == THROUGH:
+        return True
+    return compute.itemsize < 16 and (compute is not float64 or takes_double(op))
 
 
 def guessed(op: Op) -> list[tuple[list[Any], dict[str, Any]]]:
