@@ -19,8 +19,9 @@ def maker(tensor: type) -> Callable[[Value, Layout], Any]:
     def made(value, layout):
         storage = new(Storage)
         storage.value = value
-        first = storages.first_version
-        storage.version = 0 if first is None else first()
+        storage.version = 0
+        if storages.first_version is not None:
+            storage.version = storages.first_version()
         storage.writes = 0
         storage.shared = False
         out = new(tensor)

@@ -31,7 +31,7 @@ from wgtorch.dispatch.binder import (
     with_ints,
     with_number,
 )
-from wgtorch.dispatch.blame import tensors_to
+from wgtorch.dispatch.blame import blamed, tensors_to
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dtype import DType
@@ -352,10 +352,10 @@ def draw(op: Draw, tensor: type[Tensor]):
 
 
 def composed(op: Composite, tensor: type[Tensor]):
-    """The function, which gets ints where its annotations say so."""
-    function, ints = tensors_to(op, op.function), int_places(op)
+    """The function, which gets ints where its annotations say so, and says what was no tensor."""
+    function, ints = op.function, int_places(op)
     if not ints:
-        return function
+        return tensors_to(op, function)
     names = frozenset([name for name, *_ in ints])
     places = slice(ints[0][1], ints[-1][1] + 1)  # others between them only take the long way
 
@@ -368,8 +368,12 @@ def composed(op: Composite, tensor: type[Tensor]):
             if name in names and type(given[name]) is not int:
                 args, given = with_ints(op, ints, args, given)
                 break
-        return function(*args, **given)
+        try:
+            return function(*args, **given) if given else function(*args)
+        except AttributeError as error:
+            raise blamed(op, args, given, error) from None
 
+    call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
     return call
 
 

@@ -303,12 +303,14 @@ def _slice(input, dim: int = 0, start: int | None = None, end: int | None = None
 @composite(samples=lambda rng: [((normal(rng, 5, 4),), {"dim": 0, "start": 1, "length": 3})])
 def narrow(input, dim: int, start: Any, length: int):
     "`length` elements from `start`, an int or a tensor of one, on, along `dim`."
-    if isinstance(start, View) and (start.ndim or start.dtype.category != 1):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
-    start = integer("narrow", "start", start, 2)
-    if not input.ndim:
+    if type(start) is not int:
+        if isinstance(start, View) and (start.ndim or start.dtype.category != 1):
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = integer("narrow", "start", start, 2)
+    shape = input.layout.shape
+    if not shape:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
-    size = input.shape[wrap_dim(dim, input.ndim)]
+    size = shape[wrap_dim(dim, len(shape))]
     if length < 0:
         raise ShapeError("narrow(): length must be non-negative.")
     if not -size <= start <= size:
@@ -330,17 +332,18 @@ def narrow_copy(input, dim: int, start: int, length: int):
 @composite(samples=lambda rng: [((normal(rng, 2, 3, 4),), {"start_dim": 1})])
 def flatten(input, start_dim: int = 0, end_dim: int = -1):
     "Dimensions `start_dim` to `end_dim` as one."
-    if not input.ndim:
+    shape = input.layout.shape
+    if not shape:
         return input.reshape((1,))
-    first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
+    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return input
     inside = 1
-    for n in input.shape[first : last + 1]:
+    for n in shape[first : last + 1]:
         inside *= n
-    return input.reshape((*input.shape[:first], inside, *input.shape[last + 1 :]))
+    return input.reshape((*shape[:first], inside, *shape[last + 1 :]))
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 12),), {"dim": 1, "sizes": (3, -1)})])
