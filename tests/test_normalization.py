@@ -88,6 +88,27 @@ def test_rms_norm_and_its_gradients_by_every_path(either_share, shape):
     assert torch.rms_norm(halves, (8,)).tolist() == [[1.0] * 8] * 2  # squares overflow a half
 
 
+@pytest.mark.parametrize("groups", [1, 3, 6])
+def test_gradients_of_group_norm_by_every_path(either_share, groups):
+    x, seed = RNG.standard_normal((2, 2, 6, 8, 4))
+    weight, bias = RNG.standard_normal((2, 6))
+    leaves = [torch.tensor(a, dtype=torch.float32, device=either_share) for a in (x, weight, bias)]
+    image, *rest = [leaf.requires_grad_() for leaf in leaves]
+    out = torch.group_norm(image, groups, *rest)
+    grads = torch.autograd.grad(out, leaves, out.new_tensor(seed))
+    rows, shape = x.reshape(2, groups, -1), (1, 6, 1, 1)
+    rstd = 1 / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+    normed = (rows - rows.mean(-1, keepdims=True)) * rstd
+    owed = (seed * weight.reshape(shape)).reshape(rows.shape)
+    along = (owed * normed).mean(-1, keepdims=True)
+    given = (owed - owed.mean(-1, keepdims=True) - normed * along) * rstd
+    normed = normed.reshape(x.shape)
+    wants = [normed * weight.reshape(shape) + bias.reshape(shape), given.reshape(x.shape),
+             (seed * normed).sum((0, 2, 3)), seed.sum((0, 2, 3))]  # fmt: skip
+    for have, want in zip((out, *grads), wants, strict=True):
+        np.testing.assert_allclose(have.detach().cpu().numpy(), want, rtol=1e-4, atol=1e-5)
+
+
 def test_layer_norm_mistakes(device):
     x = torch.ones(2, 3, device=device)
     with pytest.raises(

@@ -10,7 +10,14 @@ from wgtorch.backend import fulfil
 from wgtorch.op import Maybe, Reduction, composite, declare, elementwise
 from wgtorch.ops.arguments import floats_only
 from wgtorch.ops.moments import MOMENTS, variance
-from wgtorch.ops.normalization import answering, by_channel, channel_shape, row_stats, sums
+from wgtorch.ops.normalization import (
+    answering,
+    by_channel,
+    channel_shape,
+    in_groups,
+    row_stats,
+    sums,
+)  # fmt: skip
 from wgtorch.ops.reductions import count
 from wgtorch.ops.samples import normal, positive
 from wgtorch.ops.softmax import is_recorded
@@ -159,6 +166,4 @@ def instance_norm(input, weight: Maybe = None, bias: Maybe = None, running_mean:
         moved(running_mean, input.detach().mean(dims).mean(0), momentum)
     if running_var is not None:
         moved(running_var, input.detach().var(dims).mean(0), momentum)
-    rows = input.reshape((input.shape[0] * input.shape[1], -1 if input.numel() else 0))
-    normed = rows._layer_norm(None, None, 1, eps)[0].reshape(input.shape)
-    return by_channel(normed, weight, bias)
+    return in_groups(input, input.shape[1], weight, bias, eps)

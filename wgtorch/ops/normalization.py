@@ -117,13 +117,17 @@ def row_stats(input, dims: tuple[int, ...], eps: float):
 
 
 @answering("weight", "bias")
-def of_layer_weights(grad, input, mean, rstd, rank, eps):
+def of_layer_weights(grad, input, weight_shape, bias_shape, mean, rstd, rank, eps):
+    shape = weight_shape or bias_shape  # () of what was left out
     if is_recorded(grad, input):
-        shape = tuple(input.shape[len(input.shape) - rank :])
         mean, rstd = row_stats(input, last(input.shape, rank), eps)
         along = grad * ((input - mean) * rstd)
         return along.sum_to_size(shape), grad.sum_to_size(shape)
-    total, along = sums(grad, input, mean, rstd, tuple(range(len(input.shape) - rank)), False)
+    new = len(input.shape) - len(shape)
+    dims = (*range(new), *(new + d for d, n in enumerate(shape) if n == 1))
+    total, along = sums(grad, input, mean, rstd, dims, False)
+    if 1 in shape:
+        total, along = total.reshape(shape), along.reshape(shape)
     return along.to(grad.dtype), total.to(grad.dtype)
 
 
@@ -288,9 +292,16 @@ def group_norm(input, num_groups: int, weight: Maybe = None, bias: Maybe = None,
             f"Expected number of channels in input to be divisible by num_groups, but got input of"
             f" shape {list(input.shape)} and num_groups={num_groups}"
         )
-    rows = input.reshape((input.shape[0] * num_groups, -1 if input.numel() else 0))
-    normed = rows._layer_norm(None, None, 1, eps)[0].reshape(input.shape)
-    return by_channel(normed, weight, bias)
+    return in_groups(input, num_groups, weight, bias, eps)
+
+
+def in_groups(input, groups: int, weight, bias, eps: float):
+    """Rows are groups of channels, whose weight and bias repeat along the last dimension."""
+    count, channels = input.shape[:2]
+    each = (groups, channels // groups, 1)
+    rows = input.reshape((count, *each[:2], -1 if input.numel() else 0))
+    weight, bias = (None if t is None else t.reshape(each) for t in (weight, bias))
+    return rows._layer_norm(weight, bias, 2, eps)[0].reshape(input.shape)
 
 
 def by_channel(input, weight, bias):
