@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import wgtorch as torch
@@ -33,3 +35,33 @@ def test_errors_of_formulas_stay_what_they_are():
 
     with pytest.raises(AttributeError, match="nonsense"):
         torch.vmap(lambda x: x.nonsense)(torch.ones(2))
+
+
+def test_functions_that_are_no_ops(device):
+    x = torch.ones(1, 2, 4, device=device)
+    for call, said in (
+        (lambda: F.lp_pool1d(None, 2, 2), r"lp_pool1d\(\): argument 'input' \(position 1\)"),
+        (lambda: F.cross_entropy(x, "a"), r"argument 'target' \(position 2\) must be Tensor"),
+        (lambda: F.interpolate(input=2, size=3), "argument 'input' must be Tensor, not int"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            call()
+    assert pickle.loads(pickle.dumps(F.lp_pool1d)) is F.lp_pool1d
+
+
+def test_several_results_want_a_tuple_to_be_written_to(device):
+    x, out = torch.ones(2, 2, device=device), torch.zeros(2, 2, device=device)
+    with pytest.raises(TypeError, match="'out' must be tuple of Tensors, not Tensor"):
+        torch.frexp(x, out=out)
+    with pytest.raises(TypeError, match="expected tuple of 2 elements but got 1"):
+        torch.frexp(x, out=(out,))
+    assert out.tolist() == [[0, 0], [0, 0]]
+
+
+def test_dtypes_and_patterns_that_are_none():
+    for call in (lambda: torch.tril_indices(2, 2, dtype=3), lambda: torch.rand(2, dtype=3.5),
+                 lambda: torch.logspace(0, 1, 3, dtype="a"), lambda: torch.hann_window(3, dtype=5),
+                 lambda: torch.einops.rearrange(torch.ones(2), 3),
+                 lambda: torch.ones(2, 2).tril(range(3))):  # fmt: skip
+        with pytest.raises(TypeError, match="must be"):
+            call()

@@ -68,6 +68,7 @@ def real_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def made(array: np.ndarray, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
+    dtype = dtypes.asked(dtype)
     value = backend(place_for(device, dtype)).upload(array, dtype)
     return wanting(Tensor(Storage(value), Layout.contiguous(array.shape)), requires_grad)
 

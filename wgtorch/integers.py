@@ -11,7 +11,7 @@ from wgtorch.storage import View
 if TYPE_CHECKING:
     from wgtorch.op import Op
 
-# A bool is an int to Python, not to PyTorch. What is none of these speaks for itself.
+# A bool is an int to Python, not to PyTorch.
 OTHERS = (bool, float, complex, str, bytes, list, tuple, dict, set, np.generic, np.ndarray,
           type(None))  # fmt: skip
 
@@ -26,7 +26,7 @@ def integer(op: str, name: str, value: Any, place: int | None = None) -> Any:
             return value
         raise ValueError("Overflow when unpacking long long")
     number = element(value)
-    if isinstance(number, OTHERS):
+    if is_no_int(number):
         where = "" if place is None else f" (position {place})"
         raise TypeError(f"{op}(): argument '{name}'{where} must be int, not {type(value).__name__}")
     return number
@@ -41,12 +41,12 @@ def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...
     start = f"{op}(): argument '{name}' (position {place}) must be tuple of ints,"
     if not isinstance(value, list | tuple):
         number = element(value)
-        if isinstance(number, OTHERS):
+        if is_no_int(number):
             raise TypeError(f"{start} not {type(value).__name__}")
         return number
     numbers = tuple([element(v) for v in value])
     for i, number in enumerate(numbers):
-        if isinstance(number, OTHERS):
+        if is_no_int(number):
             what = type(value[i]).__name__
             raise TypeError(f"{start} but found element of type {what} at pos {i}")
     return numbers
@@ -62,6 +62,10 @@ def sizes(op: str, name: str, value: Any, place: int, count: int) -> tuple[int, 
     if len(found) != count:
         raise RuntimeError(f"{op}: {name} must be an int, or {count} of them, not {found}")
     return found
+
+
+def is_no_int(number: Any) -> bool:
+    return isinstance(number, OTHERS) or not hasattr(number, "__index__")
 
 
 def element(value: Any) -> Any:

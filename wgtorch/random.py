@@ -19,7 +19,17 @@ from wgtorch.backend import backend
 from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
 from wgtorch.dispatch.write import into
-from wgtorch.dtype import DType, bfloat16, bool_, float16, float64, get_default_dtype, int64, uint8
+from wgtorch.dtype import (
+    DType,
+    asked,
+    bfloat16,
+    bool_,
+    float16,
+    float64,
+    get_default_dtype,
+    int64,
+    uint8,
+)
 from wgtorch.integers import integer
 from wgtorch.layout import Layout, whole
 from wgtorch.op import REGISTRY, Draw
@@ -182,6 +192,10 @@ def bounds(dtype: DType) -> tuple[int, int]:
     """The least and the most that an integer dtype holds."""
     if dtype is bool_:
         return 0, 1
+    if dtype.is_complex:
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
     limits = np.iinfo(dtype.np)
     return int(limits.min), int(limits.max)
 
@@ -207,7 +221,7 @@ def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = No
          dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
          **named: Any) -> Tensor:  # fmt: skip
     """Uniform in [0, 1); of complex numbers both parts."""
-    shape, kind = size_of("rand", size, named), dtype or kind_of(out)
+    shape, kind = size_of("rand", size, named), asked(dtype or kind_of(out))
     result = parts(uniform, shape, where(device, out), kind, generator)
     return finished(result, out, requires_grad, "rand")
 
@@ -216,7 +230,7 @@ def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = N
           dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
           **named: Any) -> Tensor:  # fmt: skip
     """Normal, of mean 0 and variance 1."""
-    shape, kind = size_of("randn", size, named), dtype or kind_of(out)
+    shape, kind = size_of("randn", size, named), asked(dtype or kind_of(out))
     result = parts(normals, shape, where(device, out), kind, generator)
     if kind.is_complex:
         result = result * 0.5**0.5  # both parts together have variance 1
@@ -250,7 +264,7 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
             raise TypeError("randint() missing 1 required positional argument: 'size'")
         size = rest.pop()
     low, high = ends("randint", rest, low, high)
-    kind = dtype or (int64 if out is None else out.dtype)
+    kind = asked(dtype or (int64 if out is None else out.dtype))
     shape = size_of("randint", (size,), named)
     result = integers(low, high, shape, where(device, out), kind, generator)
     return finished(result, out, requires_grad, "randint")
@@ -318,7 +332,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
     checked_deviation(std)
     tensors = [t.detach() for t in (mean, std) if isinstance(t, View)]  # type: ignore[attr-defined]
     if size is not None:
-        shape, kind = size_of("normal", (size,), named), dtype or kind_of(out)
+        shape, kind = size_of("normal", (size,), named), asked(dtype or kind_of(out))
         target = where(device, out)
     elif not tensors:
         raise TypeError("normal() missing 1 required positional argument: 'size'")

@@ -93,7 +93,7 @@ def natural(*numbers: Any) -> DType:
 def linspace(start: float, end: float, steps: int, *, dtype: DType | None = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` numbers, evenly spaced from `start` to `end`, which may be 0-d tensors."""
-    kind = dtype or natural(start, end)
+    kind = asked(dtype or natural(start, end))
     by = complex if kind.is_complex else kind.np.type if kind.itemsize == 2 else np.float64
     array = spaced("linspace", (start, end), steps, kind, by)
     return made(array, kind, place(device), requires_grad)
@@ -104,7 +104,7 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, *,
              dtype: DType | None = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
-    kind = dtype or natural(start, end, base)
+    kind = asked(dtype or natural(start, end, base))
     by = np.complex128 if kind.is_complex else np.float64
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         array = base ** spaced("logspace", (start, end), steps, kind, by)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.create import made, place
-from wgtorch.dtype import DType, get_default_dtype
+from wgtorch.dtype import DType, asked, get_default_dtype
 from wgtorch.tensor import Tensor
 
 C_TYPES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
@@ -23,7 +23,7 @@ def made_of(name: str, size: int, periodic: bool, shape: Callable, dtype: DType 
             f"{name}(): argument 'window_length' (position 1) must be int, not"
             f" {type(size).__name__}"
         )
-    dtype = dtype or get_default_dtype()
+    dtype = asked(dtype or get_default_dtype())
     if size < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={size}")
     if not dtype.is_floating_point:

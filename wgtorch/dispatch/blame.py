@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from wgtorch.op import Op
@@ -11,24 +12,27 @@ from wgtorch.storage import View
 
 def blamed(op: Op, args: tuple, given: dict[str, Any], error: AttributeError) -> Exception:
     """PyTorch's complaint about the argument that lacks what a tensor has; else the error."""
-    culprit = error.obj
-    if isinstance(culprit, View):
-        return error
-    name = op.name.strip("_")
-    first = 0 if op.method else 1
-    if op.method and args and not isinstance(args[0], View):
-        first = 1
     names = [n for n, p in op.parameters.items() if p.kind is not p.VAR_POSITIONAL]
+    is_method = op.method and args and isinstance(args[0], View)
+    return culprit(op.name.strip("_"), names, 0 if is_method else 1, args, given, error)
+
+
+def culprit(name: str, names: Sequence[str], first: int, args: tuple, given: dict[str, Any],
+            error: AttributeError) -> Exception:  # fmt: skip
+    """The complaint about a call whose first arguments have these names, counted from `first`."""
+    wrong = error.obj
+    if isinstance(wrong, View):
+        return error
     for place, (parameter, value) in enumerate(zip(names, args, strict=False), first):
-        if value is culprit:
+        if value is wrong:
             return no_tensor(name, f"'{parameter}' (position {place})", value)
     for parameter, value in given.items():
-        if value is culprit:
+        if value is wrong:
             return no_tensor(name, f"'{parameter}'", value)
     for number, value in enumerate((args[len(names) :], *args, *given.values())):
         if isinstance(value, list | tuple):
             for place, inner in enumerate(value):
-                if inner is culprit:
+                if inner is wrong:
                     return TypeError(
                         f"{name}(): expected Tensor as element {place} in argument {number}, but"
                         f" got {type(inner).__name__}"
@@ -46,6 +50,22 @@ def tensors_to(op: Op, function: Callable) -> Callable:
             raise blamed(op, args, given, error) from None
 
     call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
+    return call
+
+
+def blaming(function: Callable, module: str) -> Callable:
+    """The same for a function of tensors that is no op, under the name it has in a module."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+
+    @wraps(function)
+    def call(*args, **given):
+        try:
+            return function(*args, **given)
+        except AttributeError as error:
+            raise culprit(function.__name__, names, 1, args, given, error) from None
+
+    call.__module__ = module
     return call
 
 

@@ -261,6 +261,11 @@ def public(op: Op) -> Callable[..., Any]:
                 raise blamed(op, args, given, error) from None
         result = door(*args, **given)
         if isinstance(result, tuple):
+            if not isinstance(out, list | tuple):
+                what = type(out).__name__
+                raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {what}")
+            if len(out) != len(result):
+                raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
             pairs = zip(out, result, strict=True)
             filled = [into(o, r, name) for o, r in pairs]
             return tuple(filled) if type(result) is tuple else type(result)(*filled)

@@ -44,6 +44,8 @@ def tensor_of(op: str, tensor: Any) -> Tensor:
 
 def steps(op: str, tensor: Any, pattern: str, sizes: dict[str, int]) -> tuple[Any, Recipe]:
     tensor = tensor_of(op, tensor)
+    if not isinstance(pattern, str):
+        raise TypeError(f"{op}: the pattern must be a str, not {type(pattern).__name__}")
     found = recipe(pattern, op, tuple(tensor.shape), tuple(sorted(sizes.items())))
     return tensor.reshape(found.split), found
 

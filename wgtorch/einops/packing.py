@@ -15,6 +15,8 @@ from wgtorch.tensor import Tensor
 @lru_cache(256)
 def star(op: str, pattern: str) -> tuple[int, int]:
     """How many axes stand before the star and behind it."""
+    if not isinstance(pattern, str):
+        raise TypeError(f"{op}: the pattern must be a str, not {type(pattern).__name__}")
     axes = pattern.split()
     if len(set(axes)) != len(axes):
         raise EinopsError(f"{op}: the same axis twice in {pattern!r}")

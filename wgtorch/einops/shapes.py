@@ -9,6 +9,8 @@ from wgtorch.tensor import Tensor
 
 def parse_shape(x: Tensor, pattern: str) -> dict[str, int]:
     """The sizes of named dimensions; `_` leaves one out, `...` several, a number is checked."""
+    if not isinstance(pattern, str):
+        raise TypeError(f"parse_shape: the pattern must be a str, not {type(pattern).__name__}")
     names, shape = pattern.split(), tuple(x.shape)
     if DOTS in names:
         place = names.index(DOTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from math import prod
+from types import FunctionType
 from typing import Any
 
 import wgtorch
@@ -44,6 +45,7 @@ from wgtorch import (
     threshold_,
 )  # fmt: skip
 from wgtorch.absent import answer_for
+from wgtorch.dispatch.blame import blaming
 from wgtorch.nn.bags import embedding_bag
 from wgtorch.nn.criterion import (
     binary_cross_entropy,
@@ -345,5 +347,9 @@ def max_pool2d(
     pool = wgtorch.max_pool2d_with_indices if return_indices else wgtorch.max_pool2d
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
+
+for _name, _function in list(globals().items()):
+    if isinstance(_function, FunctionType) and _function.__module__.startswith("wgtorch.nn"):
+        globals()[_name] = blaming(_function, __name__)
 
 answer_for(__name__)

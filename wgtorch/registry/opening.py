@@ -20,12 +20,12 @@ from wgtorch.registry.handles import FunctionHandle
 
 def named(name: str) -> Op:
     """The op of a name; aliases count."""
-    op = REGISTRY.get(name)
+    op = REGISTRY.get(name) if isinstance(name, str) else None
     if op is None:
         op = next((o for o in REGISTRY.values() if name in o.aliases), None)
     if op is None:
         public = [n for n in REGISTRY if not n.startswith("_")]
-        raise OpNotFoundError(f"there is no op {name!r}.{suggestion(name, public)}")
+        raise OpNotFoundError(f"there is no op {name!r}.{suggestion(str(name), public)}")
     return op
 
 
