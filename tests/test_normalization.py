@@ -95,7 +95,7 @@ def test_gradients_of_group_norm_by_every_path(either_share, groups):
     leaves = [torch.tensor(a, dtype=torch.float32, device=either_share) for a in (x, weight, bias)]
     image, *rest = [leaf.requires_grad_() for leaf in leaves]
     out = torch.group_norm(image, groups, *rest)
-    grads = torch.autograd.grad(out, leaves, out.new_tensor(seed))
+    grads = torch.autograd.grad(out, leaves, out.new_tensor(seed.astype(np.float32)))
     rows, shape = x.reshape(2, groups, -1), (1, 6, 1, 1)
     rstd = 1 / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
     normed = (rows - rows.mean(-1, keepdims=True)) * rstd
