@@ -33,6 +33,8 @@ FAR = 3.0  # times as slow: marked
 BUDGET = 0.03  # seconds of a round; the least of four counts
 CASES = """
 layer_norm | f8192,1024 f1024 f1024 | F.layer_norm(a, (a.shape[-1],), b, c)
+rms_norm | f8192,1024 f1024 | F.rms_norm(a, (a.shape[-1],), b)
+group_norm | f64,64,56,56 f64 f64 | F.group_norm(a, 8, b, c)
 gelu | f8192,1024 | F.gelu(a)
 softmax | f8192,1024 | a.softmax(-1)
 linear gelu | f8192,1024 f4096,1024 f4096 | F.gelu(F.linear(a, b, c))
