@@ -42,6 +42,12 @@ class saved_tensors_hooks(metaclass=Functional):
     `compose_hooks` joins two. With a third argument, `saved_tensors_hooks(pack, unpack, fn)`
     returns `fn()` run inside (awaits it, if it is a coroutine function).
 
+    `pack_hook` is given an input of an op as the user's own tensor, so that `t is parameter` can be
+    asked, and a result as a snapshot. Attributes set on a tensor, and its class if that is not
+    Tensor, need not come back. A tensor that is kept in a list, a dict or an object of its own and
+    written later is an error in backward; kept alone or in a tuple, it is what it was. As with any
+    context, in a generator it lasts while others run between two `yield`.
+
     `check` says how far the pair is trusted: "off"; "metadata" (shape and device, and another
     dtype is cast back); "strict" (the dtype, too); "values", for trying a pair out: it is run
     twice at each pack, and HookCheckError tells op, slot, shape and worst element where it does
