@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 
 import pytest
@@ -64,4 +65,18 @@ def test_dtypes_and_patterns_that_are_none():
                  lambda: torch.einops.rearrange(torch.ones(2), 3),
                  lambda: torch.ones(2, 2).tril(range(3))):  # fmt: skip
         with pytest.raises(TypeError, match="must be"):
+            call()
+
+
+def test_what_a_call_may_stumble_over_is_refused_first(device):
+    x = torch.ones(2, 2, device=device)
+    for call, kind, said in (
+        (lambda: torch.relu_(5), TypeError, r"relu\(\): argument 'input' \(position 1\)"),
+        (lambda: x.softmax(0, dtype=torch.int32), NotImplementedError, "not implemented for 'Int'"),
+        (lambda: torch.lu_unpack(x, x[0]), RuntimeError, "LU_pivots is expected to be"),
+        (lambda: torch.einops.reduce(x, "a b -> a", None), TypeError, "the reduction must be"),
+        (lambda: torch.einops.reduce(x, "a b -> a", lambda *_: 5), TypeError, "returned int"),
+        (lambda: torch.save(x, io.StringIO()), TypeError, "open in text mode; open it with 'wb'"),
+    ):
+        with pytest.raises(kind, match=said):
             call()

@@ -9,6 +9,7 @@ import numpy as np
 
 from wgtorch import ops as _declared  # noqa: F401  (fills REGISTRY)
 from wgtorch.amp.autocast_mode import LOWERED, RAISED, casting
+from wgtorch.dispatch.blame import tensors_to
 from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC, open_doors, operator
 from wgtorch.dispatch.write import inplace, public
 from wgtorch.op import REGISTRY, Op
@@ -48,7 +49,7 @@ def show(op: Op, tensor: type) -> None:
         for form, call in forms.items():
             setattr(Methods, form.replace(name, spelling, 1), call)
             if form != name:
-                PUBLIC[form.replace(name, spelling, 1)] = call
+                PUBLIC[form.replace(name, spelling, 1)] = tensors_to(op, call, form)
     if op.operator:
         operators(op, operator(op, tensor))
 

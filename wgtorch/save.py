@@ -21,7 +21,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import UnsupportedOperation
+from io import TextIOBase, UnsupportedOperation
 from typing import Any
 
 import numpy as np
@@ -268,8 +268,6 @@ def read(file: Any, name: str) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def read_header(file: Any, name: str) -> dict[str, Any]:
     start = file.read(8)
-    if isinstance(start, str):
-        raise TypeError(f"load: {name} is open in text mode; open it with 'rb'")
     if not start:
         raise EOFError(f"load: {name} is empty")
     if start[:4] == b"PK\x03\x04" or start[:2] in (b"\x80\x02", b"\x80\x04"):
@@ -322,6 +320,9 @@ def opened(f: Any, mode: str, who: str) -> Iterator[Any]:
         raise TypeError(
             f"{who}: expected a path or a file opened with '{mode}', got {type(f).__name__}"
         )
+    if isinstance(f, TextIOBase):
+        name = getattr(f, "name", "the file")
+        raise TypeError(f"{who}: {name} is open in text mode; open it with '{mode}'")
     if getattr(f, "closed", False):
         raise ValueError(f"{who}: I/O operation on closed file")
     if not getattr(f, "writable" if mode == "wb" else "readable", lambda: True)():

@@ -40,7 +40,7 @@ def culprit(name: str, names: Sequence[str], first: int, args: tuple, given: dic
     return error
 
 
-def tensors_to(op: Op, function: Callable) -> Callable:
+def tensors_to(op: Op, function: Callable, name: str = "") -> Callable:
     """The function, which says what it was given in a tensor's place."""
 
     def call(*args, **given):
@@ -50,6 +50,8 @@ def tensors_to(op: Op, function: Callable) -> Callable:
             raise blamed(op, args, given, error) from None
 
     call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
+    call.__name__ = call.__qualname__ = name or function.__name__
+    call.__doc__ = function.__doc__
     return call
 
 

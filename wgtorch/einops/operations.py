@@ -79,11 +79,18 @@ def reduce(tensor: Tensor | Sequence[Tensor], pattern: str, reduction: Reduction
             f"reduce(): unknown reduction {reduction!r}; there are {', '.join(REDUCTIONS)}."
             f"{suggestion(reduction, REDUCTIONS)}"
         )
+    if not isinstance(reduction, str) and not callable(reduction):
+        raise TypeError(
+            f"reduce(): the reduction must be one of {', '.join(REDUCTIONS)}, or a function of a"
+            f" tensor and dims, not {type(reduction).__name__}"
+        )
     x, found = steps("reduce", tensor, pattern, axes_lengths)
     if reduction == "mean" and not (x.is_floating_point() or x.is_complex()):
         raise EinopsError(f"reduce(): the mean of {x.dtype!r} is not defined; call .float() first")
     if found.lost:
         x = (REDUCTIONS[reduction] if isinstance(reduction, str) else reduction)(x, found.lost)
+        if not isinstance(x, Tensor):
+            raise TypeError(f"reduce(): the reduction returned {type(x).__name__}, not a Tensor")
     return arranged(x, found)
 
 

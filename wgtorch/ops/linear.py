@@ -192,6 +192,10 @@ def lu(A, pivot: bool = True, get_infos: bool = False):
 @composite(samples=None)
 def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
     "(P, L, U) of what `linalg.lu_factor` gave; empty where not asked for."
+    if unpack_pivots and LU_pivots.dtype is not int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype."
+        )
     nothing = LU_data.new_zeros((0,))
     lower, upper = unpacked(LU_data) if unpack_data else (nothing, nothing)
     rows = LU_data.shape[-2]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.dtype import asked
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Rowwise, composite, declare
 from wgtorch.ops.samples import normal
@@ -119,7 +120,7 @@ def _log_softmax(input, dim: int):
 def as_floats(input, dtype, name: str):
     """What a softmax is taken of; PyTorch refuses integers unless a dtype is given."""
     if dtype is not None:
-        return input.to(dtype)
+        input = input.to(asked(dtype))
     if not input.is_floating_point():
         kernel = f"{'log_' if 'log' in name else ''}softmax_lastdim_kernel_impl"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
