@@ -20,6 +20,9 @@ NO_TENSORS = {  # call: what is said of it
     "torch.bernoulli(2.0)": "argument 'input' (position 1) must be Tensor, not float",
     "torch.linalg.det(2)": "(position 1) must be Tensor, not int",
     "torch.block_diag(x, 'a')": "expected Tensor as element 1 in argument 0, but got str",
+    "torch.std_mean(torch.ones(2).numpy())": "'input' (position 1) must be Tensor, not ndarray",
+    "torch.rand_like(5)": "rand_like(): argument 'input' (position 1) must be Tensor, not int",
+    "x.view_as(5)": "view_as(): argument 'other' (position 1) must be Tensor, not int",
     "F.conv2d(x[None, None], None)": "argument 'weight' (position 2) must be Tensor, not NoneType",
 }
 

@@ -18,6 +18,7 @@ from wgtorch.autograd.transforms.level import levels, place_of_random
 from wgtorch.backend import backend
 from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
+from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import (
     DType,
@@ -350,3 +351,7 @@ def checked_deviation(std: Any) -> None:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     else:
         require(std.detach() >= 0, "normal expects all elements of std >= 0.0")  # type: ignore[attr-defined]
+
+
+for _name in ("rand_like", "randn_like", "randint_like"):
+    globals()[_name] = blaming(globals()[_name], __name__)

@@ -16,6 +16,7 @@ from wgtorch.autograd.transforms.encoded import components_of, joined, place_for
 from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
 from wgtorch.device import Device
+from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS, cast
 from wgtorch.dispatch.write import is_put, write
 from wgtorch.dtype import (
@@ -393,4 +394,6 @@ def casting(name: str, dtype: DType) -> Callable[..., Tensor]:
 
 for _name, _dtype in CASTS.items():
     setattr(Tensor, _name, casting(_name, _dtype))
+for _name in ("expand_as", "reshape_as", "type_as", "view_as"):
+    setattr(Tensor, _name, blaming(getattr(Tensor, _name), __name__, 0))
 fill(Tensor)

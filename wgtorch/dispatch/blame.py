@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from wgtorch.op import Op
 from wgtorch.storage import View
+
+ARRAYS = (np.ndarray, np.generic)
 
 
 def blamed(op: Op, args: tuple, given: dict[str, Any], error: AttributeError) -> Exception:
@@ -24,10 +28,10 @@ def culprit(name: str, names: Sequence[str], first: int, args: tuple, given: dic
     if isinstance(wrong, View):
         return error
     for place, (parameter, value) in enumerate(zip(names, args, strict=False), first):
-        if value is wrong:
+        if is_of(wrong, value):
             return no_tensor(name, f"'{parameter}' (position {place})", value)
     for parameter, value in given.items():
-        if value is wrong:
+        if is_of(wrong, value):
             return no_tensor(name, f"'{parameter}'", value)
     for number, value in enumerate((args[len(names) :], *args, *given.values())):
         if isinstance(value, list | tuple):
@@ -38,6 +42,11 @@ def culprit(name: str, names: Sequence[str], first: int, args: tuple, given: dic
                         f" got {type(inner).__name__}"
                     )
     return error
+
+
+def is_of(wrong: Any, value: Any) -> bool:
+    """Whether it is the argument, or the dtype of an array in a tensor's place."""
+    return value is wrong or (isinstance(value, ARRAYS) and type(wrong) is type(value.dtype))
 
 
 def tensors_to(op: Op, function: Callable, name: str = "") -> Callable:
@@ -55,17 +64,19 @@ def tensors_to(op: Op, function: Callable, name: str = "") -> Callable:
     return call
 
 
-def blaming(function: Callable, module: str) -> Callable:
-    """The same for a function of tensors that is no op, under the name it has in a module."""
+def blaming(function: Callable, module: str, first: int = 1) -> Callable:
+    """The same for a function of tensors that is no op, under the name it has in a module; a
+    method's arguments are counted from 0."""
     code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
+    names = code.co_varnames[1 - first : code.co_argcount]
 
     @wraps(function)
     def call(*args, **given):
         try:
             return function(*args, **given)
         except AttributeError as error:
-            raise culprit(function.__name__, names, 1, args, given, error) from None
+            name, own = function.__name__, args[1 - first :]  # without self
+            raise culprit(name, names, 1, own, given, error) from None
 
     call.__module__ = module
     return call
