@@ -45,7 +45,7 @@ def _batch_stats(input, dim: object, keepdim: bool, eps: float):
     "(grad - (total + (input - mean) * rstd * along) * share) * (rstd * weight)",
     samples=lambda rng: [
         ((normal(rng, 4, 3, 5), normal(rng, 4, 3, 5), *[normal(rng, 1, 3, 1) for _ in range(5)]),
-         {"share": 0.05}),
+         {"share": 0.0625}),
     ],
     refuses=floats_only("batch_norm"),
     torch="-",
