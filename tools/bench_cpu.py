@@ -93,7 +93,7 @@ def folded(x: Data, n: Data) -> dict[str, tuple[Callable, Callable]]:
         "max": (x.a.max, lambda: n.a.max()),
         "argmax(1)": (lambda: x.m.argmax(1), lambda: n.m.argmax(1)),
         "any": (x.mask.any, lambda: n.mask.any()),
-        "cumsum": (lambda: x.a.cumsum(0), lambda: n.a.cumsum()),
+        "cumsum": (lambda: x.a.cumsum(0), lambda: n.a.cumsum(dtype=np.float64).astype(np.float32)),
     }
 
 
