@@ -7,6 +7,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch import errors, registry
+from wgtorch.backend import backend
 from wgtorch.registry import UnaryOpConfig
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -159,6 +160,46 @@ def test_a_shader_as_an_op(device):
         np.testing.assert_allclose(x.T.swish().detach().cpu().numpy().T, out.detach().cpu().numpy(),
                                    rtol=1e-6)  # fmt: skip
     assert not hasattr(torch, "swish")
+
+
+def test_numbers_that_an_op_is_not_meant_for_are_refused_on_both_devices(device):
+    def swish(input):
+        return input / (1 + np.exp(-input))
+
+    def sloped(input):
+        return swish(input)
+
+    wide = SWISH.replace("input_nth(i)", "result_type(input_nth(i))")
+    unary = registry.register_unary_op("sw", swish, "input / (1 + exp(-input))")
+    floats = registry.register_unary_op("fl", swish, "input / (1 + exp(-input))", result="float")
+    typed = registry.shader(wide, dtype=lambda input: torch.float32)(sloped)
+    whole = torch.arange(3, dtype=torch.int32, device=device)
+    with registry.shader(SWISH)(swish) as op, unary, floats, typed:
+        for refusing, remedy in ((op, "dtype=lambda input"), (unary, 'result="float"')):
+            with pytest.raises(TypeError, match=rf"makes floats of torch.int32.*{remedy}"):
+                refusing(whole)
+            with pytest.raises(TypeError, match=r"its function takes no torch.bool"):
+                refusing(whole > 1)
+            if device != "cpu":
+                with pytest.raises(TypeError, match="float64"):
+                    refusing(torch.arange(3.0, dtype=torch.float64, device=device))
+        for taking in (typed, floats):
+            np.testing.assert_allclose(taking(whole).cpu(), swish(np.arange(3.0)), rtol=1e-5)
+
+
+def test_a_shader_that_narrows_takes_float64(webgpu):
+    if not backend(torch.device(webgpu)).gpu.traits.f64:
+        pytest.skip("no float64")
+    source = SWISH.replace("input_nth(i)", "f32(input_nth(i))").replace("x /", "result_type(x) /")
+    source = source.replace("(1.0 +", "result_type(1.0 +")
+
+    @registry.shader(source)
+    def narrowed(input):
+        return input / (1 + np.exp(-input))
+
+    x = torch.arange(3.0, dtype=torch.float64, device=webgpu)
+    with narrowed:
+        np.testing.assert_allclose(narrowed(x).cpu(), narrowed(x.cpu()), rtol=1e-6)
 
 
 BROKEN = """

@@ -23,6 +23,7 @@ from wgtorch.op import REGISTRY, Facts, Map, Op, Pass, Structured, declare
 from wgtorch.registry.configs import DispatchConfig, WebGPUKernelConfig
 from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
+from wgtorch.registry.integers import common_dtype
 from wgtorch.registry.launching import (
     check_function,
     check_outputs,
@@ -178,8 +179,12 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
     `WebGPUKernelConfig` says. `backward` maps inputs to gradient formulas, functions of what they
     name: `grad`, `result`, inputs, attributes; without any, backward raises RuntimeError.
     `shape(*shapes, **attrs)` of the result is by default what the inputs broadcast to, its dtype
-    what they promote to. vmap runs an op whose `value_at(i)` depends on the elements i only on the
-    whole batch, others sample by sample.
+    what they promote to; `result_type` is that dtype in WGSL. Where the function makes floats of
+    integers, these are TypeError, unless `dtype(*dtypes, **attrs)` says that the result is a float
+    (the shader then converts what it reads, `result_type(input_nth(i))`). So is float64 on a GPU
+    for a shader that calls exp, log, pow or a trigonometric built-in of what it does not narrow
+    by `f32(...)`: WGSL has them in 32 bits at most. vmap runs an op whose `value_at(i)` depends
+    on the elements i only on the whole batch, others sample by sample.
 
     The handle that is returned is the function; `unregister()` takes the op away. A name that is
     taken is FunctionAlreadyRegisteredError, unless a user's op has it and `override` is true: that
@@ -206,8 +211,9 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
         check_function(name, "dtype", dtype, "lambda input: torch.float32", len(inputs))
         formulas = fitting_all(name, reference, inputs, backward, outputs)
         kind, facts = kernel_facts(name, inputs, config, shape is None, outputs)
-        if dtype is not None:
-            facts["dtype"] = typed(name, dtype)
+        facts["dtype"] = (
+            common_dtype(reference, inputs, len(outputs)) if dtype is None else typed(name, dtype)
+        )
         size = common_shape if shape is None else shaped(name, shape, len(outputs))
         make_room(name)
         op = declare(kind, shape=size, vjp=formulas, owes_vjp=True, outputs=tuple(outputs),

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wgtorch.backends.webgpu.library import OWN_OPS
+from wgtorch.dtype import DType
 from wgtorch.errors import InvalidConfigError
 from wgtorch.op import Elementwise, declare
 from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
+from wgtorch.registry.integers import check_integers, ones
 from wgtorch.registry.opening import check_name, make_room, opened
 from wgtorch.registry.shaders import tensors_of
 from wgtorch.tensor import Tensor
@@ -27,7 +29,8 @@ class UnaryOpConfig:
     `cpu` is a numpy function; its parameters without annotation are the tensors, others are
     numbers. `wgsl` is an expression over the same names (a dict: one for each of "float", "int"
     ...). `backward` maps inputs to gradient formulas; without any, backward raises
-    RuntimeError. `result` is "same", "float" or "bool".
+    RuntimeError. `result` is "same", "float" (integers become float32) or "bool"; with "same",
+    integers of which the function makes floats are TypeError.
     """
 
     name: str
@@ -41,6 +44,17 @@ class UnaryOpConfig:
 
 class BinaryOpConfig(UnaryOpConfig):
     """An elementwise op of two tensors, which broadcast and promote."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnElementwise(Elementwise):
+    def compute_dtype(self, *kinds: Any) -> DType:
+        dtype = super().compute_dtype(*kinds)
+        if self.result == "same":
+            attrs = {n: 1.0 if a is inspect.Parameter.empty else a for n, a in self.attrs.items()}
+            arrays = dict.fromkeys(self.inputs, ones(dtype))
+            check_integers(self.name, self.reference, arrays, attrs, dtype, 'result="float"')
+        return dtype
 
 
 def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
@@ -68,7 +82,7 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     make_room(config.name)
     OWN_OPS.add(config.name)
     op = declare(
-        Elementwise,
+        OwnElementwise,
         wgsl=config.wgsl,
         vjp=fitting_all(config.name, config.cpu, inputs, config.backward),
         owes_vjp=config.result != "bool",

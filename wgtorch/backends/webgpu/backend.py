@@ -25,7 +25,7 @@ from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
-from wgtorch.backends.webgpu.spelling import is_known
+from wgtorch.backends.webgpu.spelling import is_known, lacks_double
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.takeover import LEAST, held_alone, takeovers
 from wgtorch.backends.webgpu.transfer import Dock, Fetch
@@ -366,10 +366,7 @@ class WebGPU:
     def check_double(self, typed: TypedOp) -> None:
         self.check(typed.compute, 0)
         if not is_known(typed.op.expression(float64), float64):
-            raise TypeError(
-                f"{typed.op.name}(): {self.device} cannot compute it in float64; use .float(), or"
-                f" .cpu() to keep the precision"
-            )
+            raise lacks_double(typed.op.name, self.device)
 
 
 class _Held:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from typing import Any
 
 from wgtorch.backends.webgpu import library
 from wgtorch.backends.webgpu.packing import Dialect
@@ -52,6 +53,28 @@ def is_known(expression: str, compute: DType) -> bool:
     """Whether every function in it has a variant for a compute type that has few builtins."""
     names = CALL.findall(expression)
     return all(n in F64 or f"{n}_{compute.wgsl}" in library.items() for n in names)
+
+
+NARROW = re.compile(  # built-ins that compute no float64, of what is not narrowed before
+    r"\b(a?(sin|cos|tan)h?|atan2|exp2?|log2?|pow|degrees|radians)\(\s*-?\s*(?!f32\()"
+)
+RAW = re.compile(r"(?<!f32\()(?<!fn )\b\w+_(nth|at)\(")  # a number read as it is
+
+
+def computes_double(source: str, is_result: bool) -> bool:
+    """Whether a user's shader may be given float64: one that narrows it, to f32 or to the type of
+    a result that `is_result` none, or asks nothing of it that GPUs lack."""
+    text = library.COMMENT.sub("", source)
+    if not is_result:
+        text = text.replace("result_type(", "f32(")
+    return not (NARROW.search(text) and RAW.search(text))
+
+
+def lacks_double(name: str, device: Any) -> TypeError:
+    return TypeError(
+        f"{name}(): {device} cannot compute it in float64; use .float(), or .cpu() to keep the"
+        " precision"
+    )
 
 
 def emulated(expression: str, suffix: str = "i64e") -> str:

@@ -18,9 +18,10 @@ from wgtorch.backends.webgpu.deferral import plan_of
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.rows import Rows
 from wgtorch.backends.webgpu.scanning import Scans
+from wgtorch.backends.webgpu.spelling import computes_double, lacks_double
 from wgtorch.backends.webgpu.steps import Step, dispatched
 from wgtorch.config import FALLBACK, outside
-from wgtorch.dtype import bool_
+from wgtorch.dtype import bool_, float64
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Scan, Structured
 from wgtorch.settled import Call
@@ -155,12 +156,20 @@ class Launcher:
                isinstance(op, Map), forms, step.merge)  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
+            if step.shader in library.OWN and float64 in dict(bound).values():
+                self._check_double(op, step, bound)
             text = written(op, step, bound, self.home.dialect)
             kernel = self.kernels[key] = self.home.gpu.pipelines.get(
                 text, op.name, step.shader not in library.OWN
             )
             kernel.checks = reports(text)
         return kernel
+
+    def _check_double(self, op: Structured, step: Pass, bound: list[Bound]) -> None:
+        """Of a user's shader, which a driver would compile and get wrong."""
+        is_result = float64 in dict(bound[len(step.reads) :]).values()
+        if not computes_double(library.shader(step.shader), is_result):
+            raise lacks_double(op.name.partition("#")[0], self.home.device)
 
     # The two kinds without a shader of their own
 
