@@ -97,6 +97,17 @@ def test_looking_does_not_cut_kernels(webgpu, monkeypatch):
     assert on_gpu == plain
 
 
+def test_a_late_complaint_names_the_same_line(webgpu):
+    def picked(x, index):
+        return x[index]
+
+    x, index = torch.ones(3, device=webgpu), torch.tensor([9], device=webgpu)
+    with profiler.profile(use_device="webgpu"), pytest.raises(IndexError) as told:
+        picked(x, index)
+        x.sum().item()
+    assert f"line {picked.__code__.co_firstlineno + 1}, in picked" in str(told.value)
+
+
 def test_nothing_is_left_when_it_is_off(device):
     def everything():
         tables = [vars(Methods), vars(Tensor), DOORS, vars(torch), vars(torch.nn.functional)]

@@ -48,7 +48,8 @@ class Patches:
 def straight(count: int, names: tuple[str, ...]) -> Callable:
     """A call that gives its arguments away: a reduction need not store what only it holds."""
     given = ["held.pop()"] * count + [f"{name}=given.pop({name!r})" for name in names]
-    return eval(f"lambda call, held, given: call({', '.join(given)})")
+    source = f"lambda call, held, given: call({', '.join(given)})"
+    return eval(compile(source, __file__, "eval"))  # a line of the library, not of who calls it
 
 
 def watched(name: str, call: Callable, kind: str = "op") -> Callable:
