@@ -13,6 +13,7 @@ def kernels(monkeypatch):
     """Names of the kernels that ran, in order."""
     ran = []
     torch.ones(1, device="webgpu", requires_grad=True).backward()  # the first seed is filled here
+    torch.webgpu.synchronize()  # what earlier tests have put off, too
     queue = type(backend(Device("webgpu")).queue)
     dispatch = queue.dispatch
     monkeypatch.setattr(
