@@ -193,6 +193,25 @@ def test_another_size_in_place(device):
         y.set_(torch.ones(2, dtype=torch.int64, device=device))
 
 
+@pytest.mark.parametrize("shape, wrap", [((7, 2), True), ((4, 3), True), ((2, 5), False)])
+def test_fill_diagonal_writes_where_numpy_does(device, shape, wrap):
+    x = torch.ones(shape, device=device, requires_grad=True)
+    y = x * 2
+    assert y.fill_diagonal_(9, wrap=wrap) is y
+    y.sum().backward()
+    wanted = np.full(shape, 2.0, "f4")
+    np.fill_diagonal(wanted, 9, wrap=wrap)
+    np.testing.assert_array_equal(y.detach().cpu(), wanted)
+    np.testing.assert_array_equal(x.grad.cpu(), np.where(wanted == 9, 0, 2))
+    across = torch.ones(shape[::-1], device=device).t().fill_diagonal_(9, wrap=wrap)
+    np.testing.assert_array_equal(across.cpu() == 9, wanted == 9)
+    cube = torch.zeros(2, 2, 2, device=device).fill_diagonal_(1)
+    assert cube.nonzero().tolist() == [[0, 0, 0], [1, 1, 1]]
+    for wrong, text in (((3,), "larger than 1"), ((2, 2, 3), "must be of equal length")):
+        with pytest.raises(RuntimeError, match=text):
+            torch.ones(wrong, device=device).fill_diagonal_(0)
+
+
 def test_views_in_place_pass_gradients(device):
     w = torch.arange(6.0, device=device).reshape(2, 3).requires_grad_()
     y = w * 2

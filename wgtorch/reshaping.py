@@ -1,4 +1,5 @@
-"""Tensors given another size or other memory in place, and filled by functions of Python."""
+"""Tensors given another size or other memory in place, and filled: along diagonals, or by functions
+of Python."""
 
 from __future__ import annotations
 
@@ -70,6 +71,29 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     return self
 
 
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """`fill_value` where all indices are equal; returns the tensor.
+
+    RuntimeError if there are fewer than 2 dims, or more than 2 that are not of equal length. With
+    `wrap` the diagonal of a tall (n, m) matrix begins anew every m + 1 rows.
+    """
+    shape = self.layout.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows, rest, one_more = 0, self, shape[1] + 1
+    if wrap and len(shape) == 2 and shape[0] > one_more:
+        rows = shape[0] - shape[0] % one_more
+        blocks = self[:rows].unflatten(0, (-1, one_more))  # type: ignore[attr-defined]
+        blocks.diagonal(0, 1, 2).fill_(fill_value)
+        rest = self[rows:]
+    while len(rest.layout.shape) > 1:
+        rest = rest.diagonal()  # type: ignore[attr-defined]
+    rest.fill_(fill_value)
+    return self
+
+
 def called(name: str, tensor: Tensor, function: Callable) -> None:
     if tensor.requires_grad:
         raise RuntimeError(
@@ -130,7 +154,7 @@ def reversed_(self: Tensor) -> Any:
 
 
 Tensor.__reversed__ = reversed_  # type: ignore[attr-defined]
-for _method in (resize_, resize_as_, set_, apply_, map_, is_same_size):
+for _method in (resize_, resize_as_, set_, fill_diagonal_, apply_, map_, is_same_size):
     setattr(Tensor, _method.__name__, _method)
 for _name in ("transpose", "t", "squeeze", "unsqueeze", "swapaxes", "swapdims", "as_strided"):
     setattr(Tensor, _name + "_", turned(_name))
