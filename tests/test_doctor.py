@@ -87,7 +87,8 @@ def test_the_chosen_adapter_is_named_with_the_reason(machine):
 
 def test_another_device_can_be_examined(machine):
     machine(RICH, POOR)
-    assert doctor.examine("webgpu:1", test=False)["chosen"].startswith("SwiftShader")
+    report = doctor.examine("webgpu:1", test=False)
+    assert report["chosen"].startswith("SwiftShader") and report["why"] == "webgpu:1, as asked"
     report = doctor.examine("webgpu:2", test=False)
     assert report["chosen"] is None and "webgpu:2 is none of webgpu:0 to" in report["why"]
 
@@ -126,6 +127,19 @@ def test_the_command_prints_json_and_fails_without_a_gpu(machine, capsys):
     machine()
     assert command.main(["--json", "--quick"]) == 1
     assert json.loads(capsys.readouterr().out)["chosen"] is None
+
+
+def test_whoever_reads_the_report_may_stop(tmp_path):
+    """The other end of the pipe is closed before a word is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = os.environ | {"WGTORCH_ADAPTER": "none"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "wgtorch", "--json", "--quick"], stdout=writer,
+        stderr=subprocess.PIPE, text=True, env=environment, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert ran.stderr == "" and ran.returncode == 1
 
 
 def test_this_machine_computes_right(webgpu, traits):

@@ -159,8 +159,8 @@ def imported(**variables: str) -> subprocess.CompletedProcess:
 
 
 def test_a_misspelt_variable_is_named():
-    told = imported(WGTORCH_DEBUGG="1", WGTORCH_FALLBACK="warn")
-    assert told.returncode == 0
+    told = imported(WGTORCH_DEBUGG="1", WGTORCH_FALLBACK="warn", WGTORCH_FOO="1")
+    assert told.returncode == 0 and "WGTORCH_FOO is none of wgtorch's.\n" in told.stderr
     assert "WGTORCH_DEBUGG is none of wgtorch's. Did you mean 'WGTORCH_DEBUG'?" in told.stderr
     assert "FALLBACK" not in told.stderr
 

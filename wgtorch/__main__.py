@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
 from wgtorch import doctor
@@ -20,7 +21,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="webgpu", help="which one to test (default: webgpu)")
     options = parser.parse_args(arguments)
     report = doctor.examine(options.device, test=not options.quick)
-    print(json.dumps(report, indent=2) if options.json else doctor.text(report))
+    try:
+        print(json.dumps(report, indent=2) if options.json else doctor.text(report), flush=True)
+    except BrokenPipeError:  # who reads has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0 if report["healthy"] else 1
 
 

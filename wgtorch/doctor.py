@@ -47,9 +47,12 @@ def examine(device: str = "webgpu", test: bool = True) -> Report:
         report["adapters"] = [dataclasses.asdict(each.traits) for each in found]
         _, report["why"] = adapter.chosen()
         order = adapter.order()
-        for place, each in enumerate(found):
-            report["adapters"][place]["device"] = f"webgpu:{order.index(each)}"
-        traits = order[number(device, len(order))].traits
+        for at, each in enumerate(found):
+            report["adapters"][at]["device"] = f"webgpu:{order.index(each)}"
+        place = number(device, len(order))
+        traits = order[place].traits
+        if place:
+            report["why"] = f"{device}, as asked"
     except Exception as error:  # a broken driver may raise anything
         report["why"] = str(error)
     else:

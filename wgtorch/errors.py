@@ -169,10 +169,10 @@ def find_similar_patterns(name: str, known: Iterable[str], most: int = 3) -> lis
     return [k for distance, k in ranked if distance <= near][:most]
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Did you mean ...?", or nothing."""
+def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """Did you mean ...?", or nothing; `prefix` is what all of them begin with."""
     found = find_similar_patterns(name, known)
-    return f" Did you mean {' or '.join(repr(k) for k in found)}?" if found else ""
+    return f" Did you mean {' or '.join(repr(prefix + k) for k in found)}?" if found else ""
 
 
 def format_shape(shape: Iterable[int]) -> str:

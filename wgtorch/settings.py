@@ -27,10 +27,11 @@ class Process:
 
 def warn_of_strangers(environment: Any) -> None:
     """Environment variables that look like ours and are none."""
-    known = [f"WGTORCH_{name}" for name in VARIABLES]
     for name in environment:
-        if name.startswith("WGTORCH_") and name not in known:
-            text = f"the environment variable {name} is none of wgtorch's.{suggestion(name, known)}"
+        prefix, _, own = name.rpartition("WGTORCH_")
+        if own != name and not prefix and own not in VARIABLES:
+            near = suggestion(own, VARIABLES, "WGTORCH_")
+            text = f"the environment variable {name} is none of wgtorch's.{near}"
             warnings.warn(text, UserWarning, stacklevel=3)
 
 
