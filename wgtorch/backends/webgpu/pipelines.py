@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from struct import Struct
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,11 @@ class Pipelines:
     def get(self, source: str, name: str, trusted: bool = True) -> Kernel:
         if source not in self.cache:
             trace(4, "wgsl", lambda: f"--- {name}\n{source}")
-            said = len(faults.reports)
+            said, start = len(faults.reports), perf_counter()
             try:
                 self.cache[source] = self._compile(source, name, trusted)
+                took = 1e3 * (perf_counter() - start)
+                trace(2, "pipelines", lambda: f"compiled {name} in {took:.1f} ms")
             except wgpu.GPUError as error:
                 if is_loss(str(error)):
                     raise self.fail(str(error)) from None
