@@ -43,6 +43,7 @@ from wgtorch.device import Device  # noqa: E402
 
 HOME: Any = backend(Device("webgpu"))
 MOST_COST, LEAST_RATE = 1.10, 40.0  # x plain; GB/s each way
+LEAST_SHARE = 0.1  # of a step: repeated steps differ by about as much
 REAL = {"layers": 12, "dim": 4096, "batch": 4, "seq": 512, "heads": 32}
 SOFTWARE = {"layers": 2, "dim": 64, "batch": 2, "seq": 32, "heads": 4}
 Way = Callable[[], AbstractContextManager]
@@ -230,18 +231,25 @@ def report(
 ) -> None:
     """Of milliseconds: a step, its forward, and a step that moved what its lanes show."""
     away, back = (rate_time(n, r) for n, r in zip((after.sent, after.fetched), rates, strict=True))
-    moved, backward = after.sent + after.fetched, plain - forward
+    backward = plain - forward
     print(f"\nto the host {after.sent / 2**20:.1f} MiB, {away:.2f} ms of the bus alone;"
           f" forward takes {forward:.2f} ms")  # fmt: skip
     print(f"to the device {after.fetched / 2**20:.1f} MiB, {back:.2f} ms; backward {backward:.2f}")
-    print(f"{after.beside / 2**20:.1f} MiB of both moved beside kernels")
-    hidden = 1 - (offloaded - plain) / (away + back) if moved else 1.0
-    cost = offloaded / plain
-    print(f"transfers are {(away + back) / plain:.2f} of the step; hidden: {hidden:.2f} of them")
+    if HOME.dock.freight is not None:
+        print(f"{after.beside / 2**20:.1f} MiB of both moved beside kernels")
+    cost, share = offloaded / plain, (away + back) / plain
+    print(f"transfers are {share:.2f} of the step; {hidden(cost - 1, share)}")
     if away < forward and back < backward:
         print(f"step, x plain: {judged(cost, cost <= MOST_COST, f'ceiling {MOST_COST:g}')}")
     else:
         print(f"step, x plain: {cost:.2f} (no ceiling: transfers take longer than compute)")
+
+
+def hidden(longer: float, share: float) -> str:
+    """How much of the transfers a step did not notice; both are parts of the plain step."""
+    if share < LEAST_SHARE:
+        return "how many are hidden is less than the noise"
+    return f"hidden: {min(max(1 - longer / share, 0.0), 1.0):.2f} of them"
 
 
 def rate_time(nbytes: int, gigabytes: float) -> float:
