@@ -19,6 +19,9 @@ from wgtorch.op import REGISTRY, Elementwise, Op
 DTYPES = [wgtorch.bool, wgtorch.uint8, wgtorch.int8, wgtorch.int16, wgtorch.int32, wgtorch.int64,
           wgtorch.float16, wgtorch.bfloat16, wgtorch.float64]  # fmt: skip
 
+# What vmap says of ops whose results or branches depend on data; PyTorch refuses these, too.
+ON_DATA = ("data-dependent control flow", "dynamic shape", "differently shaped Tensor")
+
 
 EITHER_ZERO = {  # of equal zeros, code for vectors and for single numbers takes either
     "clamp", "clamp_max", "clamp_min", "fmax", "fmin", "hardtanh", "maximum", "minimum", "relu6",

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import Case, has_gradient, is_array, is_float, parameters, results
+from op_cases import ON_DATA, Case, has_gradient, is_array, is_float, parameters, results
 
 import wgtorch as torch
 from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.func import grad, vmap
-
-ON_DATA = (".item()", "data-dependent", "must only return")
 
 
 class Place:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import Case, arrays, assert_same, is_array, parameters, results
+from op_cases import ON_DATA, Case, arrays, assert_same, is_array, parameters, results
 
 import wgtorch as torch
 from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.op import Composite
 
-ON_DATA = (".item()", "data-dependent", "must only return")  # PyTorch refuses these, too
 INVALID = ("_max_pool_pick",)  # its places are not free
 IN_PLACE = ("as_strided_scatter", "_index_by")  # these write into what is not batched
 

@@ -17,6 +17,7 @@ from wgtorch.dispatch.write import is_put, overwritten, write
 from wgtorch.dtype import bool_, int64, uint8
 from wgtorch.errors import IndexOutOfBoundsError
 from wgtorch.layout import wrap_dim
+from wgtorch.ops.batched import is_batched, refuse_mask
 from wgtorch.storage import View
 
 
@@ -204,7 +205,11 @@ class Walk:
             self.asked += counts
             self.gather(part, counts)
         elif dtype is bool_ or dtype is uint8:
+            refuse_mask(part)
             self.gather_all_or_nothing(bool(part.item()))
+        elif is_batched(part):  # each sample has its own, so that none is a number
+            self.asked += 1
+            self.gather(part, 1)
         else:
             self.select(int(part.item()))
 

@@ -104,6 +104,13 @@ def test_hessians(name, way):
 
 # wgtorch.func
 
+
+def wrote(y, i):
+    y[i] = 0.5
+    y[:, i] += y.sum()
+    return y
+
+
 PROGRAMS = {
     "grad": lambda t: t.func.grad(lambda x: (x.sin() * x).sum())(points(t)),
     "grad of trees": lambda t: t.func.grad(lambda d: (d["a"] * d["b"][0]).sum())(
@@ -148,6 +155,13 @@ PROGRAMS = {
     "grad of vmap": lambda t: t.func.grad(lambda x: t.vmap(lambda r: r.max() * r)(x).sum())(
         points(t)
     ),
+    "grad of an index": lambda t: t.func.grad(
+        lambda x: t.vmap(lambda r, i: r.exp()[i] * r)(x, t.tensor([2, 0])).sum()
+    )(points(t)),
+    "jacfwd of an index": lambda t: t.func.jacfwd(t.vmap(lambda r: r[r.argmax()] ** 2))(points(t)),
+    "jacrev of a write": lambda t: t.func.jacrev(
+        lambda x: t.vmap(lambda r, i: wrote(r * r, i))(x.reshape(2, 1, 3), t.tensor([0, -1]))
+    )(points(t)),
     "no scalar": lambda t: t.func.grad(lambda x: x)(points(t)),
     "no tensor": lambda t: t.func.grad(lambda x: 1)(points(t)),
     "bad argnum": lambda t: t.func.grad(lambda x: x.sum(), argnums=2)(points(t)),
@@ -188,6 +202,40 @@ MAPS = {
     "where": lambda t: t.vmap(lambda x: t.where(x > 0, x, -2 * x))(points(t)),
     "index": lambda t: t.vmap(lambda x, i: x[i], in_dims=(0, 1))(
         points(t), t.tensor([[0, 1], [2, -1]])
+    ),
+    "index of a sample": lambda t: t.vmap(lambda x, i: (x[i], x[i, None], x[None, i], x[..., i]))(
+        points(t), t.tensor([2, -1])
+    ),
+    "index among others": lambda t: t.vmap(
+        lambda x, i: (
+            x[i, :2],
+            x[i, i + 1],
+            x[:, i, [0, 2]],
+            x[i, :, i],
+            x[[1, 0], :, i],
+            x[0, :, i],
+        )
+    )(t.arange(54.0).reshape(2, 3, 3, 3), t.tensor([1, -2])),
+    "argmax": lambda t: t.vmap(lambda x: x[x.argmax()])(points(t)),
+    "write at an index": lambda t: t.vmap(lambda x, i: wrote(x.clone(), i))(
+        t.arange(12.0).reshape(2, 2, 3), t.tensor([1, 0])
+    ),
+    "nonzero": lambda t: t.vmap(lambda x: x.nonzero())(points(t)),
+    "masked_select": lambda t: t.vmap(lambda x: x.masked_select(x > 0))(points(t)),
+    "mask": lambda t: t.vmap(lambda x: x[x > 0])(points(t)),
+    "unique": lambda t: t.vmap(lambda x: x.unique())(points(t)),
+    "histc": lambda t: t.vmap(lambda x: x.histc(4))(points(t)),
+    "histogram": lambda t: t.vmap(lambda x: tuple(t.histogram(x, 4)))(points(t)),
+    "matrix_exp": lambda t: t.vmap(t.matrix_exp)(t.arange(8.0).reshape(2, 2, 2) / 5),
+    "bincount": lambda t: t.vmap(lambda x: (x.bincount(), x.bincount(minlength=5)))(
+        t.tensor([[0, 2, 2], [2, 1, 0]])
+    ),
+    "weights": lambda t: t.vmap(lambda x, w: x.bincount(w, minlength=4))(
+        t.tensor([[0, 2, 2], [1, 1, 0]]), points(t)
+    ),
+    "masked_scatter": lambda t: t.vmap(lambda x: x.masked_scatter(x > 0, x * 10))(points(t)),
+    "repeat_interleave": lambda t: t.vmap(lambda x, n: x.repeat_interleave(n))(
+        points(t), t.tensor([[1, 0, 2], [0, 2, 1]])
     ),
     "nested": lambda t: t.vmap(t.vmap(lambda x, y: x + y, in_dims=(None, 0)), in_dims=(0, None))(
         points(t)[0], points(t)[1]

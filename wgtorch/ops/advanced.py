@@ -16,6 +16,7 @@ import numpy as np
 from wgtorch.dtype import bool_, int8, int16, int32, int64, uint8
 from wgtorch.layout import broadcast
 from wgtorch.op import Index, Map, composite, declare
+from wgtorch.ops.batched import refuse_mask
 from wgtorch.ops.indexing import beyond, rows
 from wgtorch.ops.masks import columns
 from wgtorch.ops.samples import bools, normal
@@ -135,6 +136,7 @@ def check_mask(input: Any, mask: Any, place: int, dim: int) -> None:
 
 
 def columns_of(mask: Any) -> list[Any]:
+    refuse_mask(mask)
     return columns(mask._places(), mask.layout.shape)
 
 
@@ -175,6 +177,7 @@ def _index_by(input, indices):
     place = lone_mask(input, indices)
     if place is not None:
         mask = indices[place]
+        refuse_mask(mask)
         if mask.ndim == input.ndim:
             return input._chosen(mask)
         flat = input.flatten(place, place + mask.ndim - 1)

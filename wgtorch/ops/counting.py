@@ -8,6 +8,7 @@ import numpy as np
 
 from wgtorch.dtype import bool_, float32, float64, int32, int64
 from wgtorch.op import Facts, Index, Pass, Structured, composite, declare
+from wgtorch.ops.batched import each_sample, is_batched
 from wgtorch.ops.samples import normal
 
 GROUP = 256
@@ -81,6 +82,11 @@ def bincount(input, weights=None, minlength: int = 0):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.short}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
+    if is_batched(input):
+        often = each_sample("bincount", lambda x: x.bincount(minlength=minlength), input)
+        if weights is None or not input.numel():
+            return often
+        return sums(input, weights, often.layout.shape[0])  # which have gradients
     places, found, low, high = max(minlength, LIKELY), None, -(input.ndim != 1), -1
     if input.ndim == 1 and input.numel():
         if weights is None and places <= CELLS:
@@ -89,8 +95,7 @@ def bincount(input, weights=None, minlength: int = 0):
             low, high = ends(input)
     if low < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and weights.layout.shape != input.layout.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
+    check_weights(input, weights)
     size = max(minlength, high + 1)
     if found is not None and size <= CELLS:
         found = found if size <= places else input._occurrences(0, size)
@@ -100,6 +105,17 @@ def bincount(input, weights=None, minlength: int = 0):
         ones = index.new_full((), 1, dtype=int32).expand(index.layout.shape)
         often = index.new_zeros((size,), dtype=int32)
         return often.scatter_add(0, index, ones).to(int64)
+    return sums(index, weights, size)
+
+
+def check_weights(input, weights) -> None:
+    if weights is not None and weights.layout.shape != input.layout.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+
+
+def sums(index, weights, size: int):
+    "Of the weights of each number below `size`."
+    check_weights(index, weights)
     if weights.dtype not in (float32, float64):
         weights = weights.to(float64 if weights.is_cpu else float32)
-    return weights.new_zeros((size,)).scatter_add(0, index, weights)
+    return weights.new_zeros((size,)).scatter_add(0, index.to(int64), weights)

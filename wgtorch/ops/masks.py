@@ -14,6 +14,14 @@ import numpy as np
 from wgtorch.dtype import bool_, int32, int64
 from wgtorch.layout import Layout, broadcast, row_major
 from wgtorch.op import Condition, Facts, Index, Map, Other, Pass, Structured, composite, declare
+from wgtorch.ops.batched import (
+    SELECT,
+    STATIC,
+    each_sample,
+    is_batched,
+    refuse,
+    refuse_mask,
+)
 from wgtorch.ops.samples import bools, normal
 
 GROUP, MAX_GROUPS = 256, 65535
@@ -224,6 +232,7 @@ def nonzero(input, *, as_tuple: bool = False):
     With `as_tuple` an index for each dimension, so that `x[x.nonzero(as_tuple=True)]` are those
     elements. Waits for the GPU.
     """
+    refuse(input, "nonzero", STATIC)
     if as_tuple:
         input = input if input.ndim else input.unsqueeze(0)
         return tuple(columns(input._places(), input.layout.shape))
@@ -243,6 +252,9 @@ def nonzero_static(input, *, size: int, fill_value: int = -1):
     "The first `size` rows of `nonzero`; where it has fewer, rows of `fill_value` follow."
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if is_batched(input):
+        again = lambda x: x.nonzero_static(size=size, fill_value=fill_value)  # noqa: E731
+        return each_sample("nonzero_static", again, input)
     found = input.nonzero()._slice(0, 0, size)
     return found.constant_pad_nd((0, 0, 0, size - found.layout.shape[0]), fill_value)
 
@@ -250,6 +262,8 @@ def nonzero_static(input, *, size: int, fill_value: int = -1):
 @composite(samples=nonzero_samples)
 def argwhere(input):
     "As `nonzero`."
+    if is_batched(input):
+        return each_sample("argwhere", lambda x: x.argwhere(), input)
     return input.nonzero()
 
 
@@ -264,6 +278,7 @@ def masked_select(input, mask):
     "The elements where `mask` (bool, broadcast with the input) holds, in one dimension. Waits."
     if mask.dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
+    refuse_mask(mask, SELECT)
     shape = broadcast(input.layout.shape, mask.layout.shape)
     return input.expand(shape)._chosen(mask.expand(shape))
 
@@ -289,6 +304,10 @@ def masked_scatter(input, mask, source):
             f" {input.dtype.short} and {source.dtype.short}"
         )
     shape = broadcast(input.layout.shape, mask.layout.shape)
+    if is_batched(mask):
+        nth = mask.expand(shape).reshape((-1,)).cumsum(0) - 1
+        chosen = source.reshape((-1,))._index(nth, 0).reshape(shape)
+        return chosen.where(mask, input)
     places = mask.expand(shape)._places()
     if places.layout.numel > source.layout.numel:
         raise RuntimeError("Number of elements of source < number of ones in mask")

@@ -12,6 +12,7 @@ from wgtorch.integers import integers
 from wgtorch.layout import Layout, wrap_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.arguments import or_named
+from wgtorch.ops.batched import each_sample, is_batched
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
 
@@ -233,6 +234,9 @@ def repeated_places(repeats: Any, device: Any, output_size: int | None) -> Any:
         raise NotImplementedError(
             f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.short}'"
         )
+    if is_batched(repeats):
+        again = lambda n: repeated_places(n, n.device, output_size)  # noqa: E731
+        return each_sample("repeat_interleave", again, repeats).to(device)
     counts = np.asarray(repeats.tolist(), np.int64)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")

@@ -9,6 +9,7 @@ from typing import Any
 from wgtorch.errors import LinalgError, ShapeError
 from wgtorch.layout import broadcast, wrap_dim
 from wgtorch.op import composite
+from wgtorch.ops.batched import everything
 from wgtorch.ops.contraction import chained
 from wgtorch.ops.matrices import matrices, square, well_conditioned
 from wgtorch.ops.norms import floats
@@ -47,7 +48,8 @@ def matrix_exp(input):
     floats("linalg.matrix_exp", input)
     if not input.numel():
         return input.clone()
-    size = float(input.detach().abs().sum(-2).amax())
+    norms = everything(input.detach().abs().sum(-2))
+    size = float(norms.masked_fill(~norms.isfinite(), 0).amax())  # one inf is no matter of others
     size = size / 3 if input.dtype.to_real().itemsize < 8 else size
     squarings = min(1000, ceil(log2(size))) if 1 < size < 1e300 else 0
     scaled = input * 0.5**squarings

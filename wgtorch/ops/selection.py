@@ -16,6 +16,7 @@ from wgtorch.ops.arguments import (
     required,
     unsupported,
 )
+from wgtorch.ops.batched import STATIC, refuse
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
 
@@ -32,6 +33,7 @@ def from_one_or_three(door):
                 f" {type(condition).__name__}"
             )
         if input is None and other is None:
+            refuse(condition, "where", STATIC)
             return condition.nonzero(as_tuple=True)
         if condition.dtype not in (bool_, uint8):
             raise RuntimeError(

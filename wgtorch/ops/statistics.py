@@ -10,6 +10,7 @@ from wgtorch.dtype import bool_, float32, float64, int64
 from wgtorch.errors import ShapeError, format_shape
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
+from wgtorch.ops.batched import each_sample, is_batched
 from wgtorch.ops.samples import apart, normal
 from wgtorch.settled import results
 from wgtorch.storage import View
@@ -236,6 +237,8 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0):
     if not input.is_floating_point():
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
     check_bins(bins)
+    if min == max and is_batched(input):
+        return each_sample("histc", lambda x: x.histc(bins, min, max), input)
     low, high = ends_of("histc", input, min, max)
     return counts_between(input, edges_between(input, low, high, bins), bins)
 
@@ -295,6 +298,9 @@ def histogram(input, bins, *, range: Any = None, weight: Any = None, density: bo
     `bins` is how many equal parts of `range` (default: the data's), or the edges themselves;
     `weight` is how much each element counts; a `density` has an integral of 1.
     """
+    if not isinstance(bins, View) and range is None and is_batched(input):
+        again = lambda x, w: x.histogram(bins, weight=w, density=density)  # noqa: E731
+        return each_sample("histogram", again, input, weight)
     if not input.is_floating_point():
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.short}'")
     edges = given_edges(input, bins) if isinstance(bins, View) else equal_edges(input, bins, range)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from wgtorch.dtype import bool_, int32, int64, uint8
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
+from wgtorch.ops.batched import refuse
 from wgtorch.ops.counting import CELLS, LIKELY, ends, few_numbers
 from wgtorch.ops.ranking import same_as_before
 
@@ -86,6 +87,7 @@ def of_slices(input, dim: int, return_inverse: bool, return_counts: bool, consec
 def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None):  # fmt: skip
     "The different elements (slices along dim) in order; where each went, and how many there were."
+    refuse(input, "unique")
     if dim is not None:
         return of_slices(input, dim, return_inverse, return_counts, False)
     flat = input.reshape((-1,))
@@ -139,6 +141,7 @@ def of_near_numbers(input, low: int, high: int, often, return_inverse: bool, ret
 def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None):  # fmt: skip
     "The first of each run of equal elements; which run each is in, and how long the runs are."
+    refuse(input, "unique_consecutive")
     if dim is not None:
         return of_slices(input, dim, return_inverse, return_counts, True)
     flat = input.reshape((-1,))

@@ -43,20 +43,18 @@ class Batched(NamedTuple):
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling"
-    " .item() on a Tensor, please try to rewrite what you're doing with other operations. If error"
-    " is occurring somewhere inside PyTorch internals, please file a bug report."
+    " .item() on a Tensor, please try to rewrite what you're doing with other operations: a tensor"
+    " of one element serves in arithmetic and as an index as it is."
 )
 CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We"
-    " don't support that yet, please shout over at"
-    " https://github.com/pytorch/functorch/issues/257 ."
+    " don't support that yet, please compute both outcomes and choose by torch.where."
 )
 IN_PLACE = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor"
     " `other` in extra_args that has more elements than `self`. This happened due to `other` being"
     " vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place"
-    " operators instead of inplace arithmetic. If said operator is being called inside the PyTorch"
-    " framework, please file a bug report instead."
+    " operators instead of inplace arithmetic."
 )
 RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or"
@@ -65,9 +63,8 @@ RANDOM = (
 
 
 ESCAPED = (
-    "Either your tensor may have escaped from inside a function being vmapped and this is a user"
-    " error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal"
-    " functorch error in `vmap` Please file an issue if it looks like the latter"
+    "Your tensor has escaped from inside a function being vmapped, which has returned: please let"
+    " the function return the tensor, instead of keeping it elsewhere"
 )
 
 
@@ -202,6 +199,23 @@ class BatchBackend(LevelBackend):
         made = zip(results, call.outs, strict=True)
         return tuple([self.value_of(result, size, out) for result, out in made])
 
+    def each(self, op: str, function: Callable, args: Sequence[Any]) -> Any:
+        """A function of the tensors of each sample, and what it gave for all of them, stacked."""
+        size = self.size([a for a in args if self.is_own(a)])
+        if size is None:
+            return super().each(op, function, args)
+        batch_rules.tell(op, size)
+        wholes = [self.whole(a, size) if self.is_own(a) else None for a in args]
+        pairs = [*zip(args, wholes, strict=True)]
+        rows = [
+            function(*[a if whole is None else whole.select(0, i) for a, whole in pairs])
+            for i in range(size)
+        ]
+        if not isinstance(rows[0], tuple):
+            return self.batched(level.doors["stack"](rows), 0)
+        columns = [self.batched(level.doors["stack"](c), 0) for c in zip(*rows, strict=True)]
+        return type(rows[0])(*columns)
+
     def draw(self, op: Draw, seed: int, offset: int, out: Layout) -> Value:
         current = self.current
         if current.randomness == "error":
@@ -279,8 +293,11 @@ class BatchBackend(LevelBackend):
         raise RuntimeError(IN_PLACE)
 
     def check_truth(self, view: View) -> None:
-        if self.known(view.storage.value).size is not None:
+        if self.is_batched(view):
             raise RuntimeError(CONTROL_FLOW)
+
+    def is_batched(self, view: View) -> bool:
+        return self.known(view.storage.value).size is not None or super().is_batched(view)
 
     def send(self, value: Value, to: Any) -> Value:
         held = self.known(value)

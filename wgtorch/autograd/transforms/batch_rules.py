@@ -71,18 +71,26 @@ def mapped(given: Any, change: Callable[[Any], Any]) -> Any:
     return tuple([mapped(g, change) for g in given]) if isinstance(given, tuple) else given
 
 
-def one_by_one(batch: Batch) -> Any:
-    """Runs each sample on its own and stacks the results."""
-    op = batch.op
-    if op.name not in told:
-        told.add(op.name)
+def tell(op: str, size: int) -> None:
+    """Says once that an op, by its public name, takes as long as the batch is large."""
+    if not size:
+        raise RuntimeError(f"vmap: {op}: the fallback path does not support dims of size 0")
+    if op not in told:
+        told.add(op)
+        what, gradient, _ = op.partition("_backward")
         warnings.warn(
             "There is a performance drop because we have not yet implemented the batching rule for"
-            f" {op.name}. Please file us an issue on GitHub so that we can prioritize its"
-            " implementation.",
+            f" {'the gradient of ' * bool(gradient)}{what}, which runs once for each sample. Where"
+            " that takes too long, please call it outside of vmap.",
             UserWarning,
             stacklevel=outside(),
         )
+
+
+def one_by_one(batch: Batch) -> Any:
+    """Runs each sample on its own and stacks the results."""
+    op = batch.op
+    tell(op.name.strip("_"), batch.size)
     wholes = batch.wholes()
     rows = []
     for i in range(batch.size):

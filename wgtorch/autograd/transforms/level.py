@@ -98,7 +98,7 @@ class LevelBackend:
         self.device = device
 
     def __init_subclass__(cls) -> None:
-        for name in ("elementwise", "reduction", "structured", "assign", "send"):
+        for name in ("elementwise", "reduction", "structured", "each", "assign", "send"):
             setattr(cls, name, recorded_below(getattr(cls, name)))
 
     def lifted(self, tensor: Any) -> Any:
@@ -127,6 +127,23 @@ class LevelBackend:
         """A Value of the root as one of this level."""
         plain = saved.Tensor(Storage(value), Layout.contiguous((value.numel,)))
         return self.lifted(plain).storage.value
+
+    def inside(self, view: View) -> Any:
+        """What is held of the elements, seen through the view."""
+        raise NotImplementedError
+
+    def is_batched(self, view: View) -> bool:
+        """Whether the samples of a vmap under way have different elements there."""
+        inner = self.inside(view)
+        return level_of(inner) >= 1 and inner.storage.value.device.backend.is_batched(inner)
+
+    def each(self, op: str, function: Callable, args: Sequence[Any]) -> Any:
+        """A function of integers, or one without a derivative, of what is held of these."""
+        return function(*[self.inside(a) if self.is_own(a) else a for a in args])
+
+    def is_own(self, given: Any) -> bool:
+        """Whether it is a tensor of this level."""
+        return isinstance(given, View) and level_of(given) == self.device.level
 
     def check_truth(self, view: View) -> None:
         """Raises where the program may not depend on data."""
