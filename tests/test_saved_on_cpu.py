@@ -234,3 +234,18 @@ def test_what_is_saved_twice_travels_once(webgpu):
     assert z.grad_fn._raw_saved_self.data.host is not first.data.host
     y.sum().backward()
     close(x.grad, 3 * np.linspace(-1, 1.5, 64) ** 2, atol=1e-5)
+
+
+def test_a_batch_norm_makes_its_gradient_before_it_fetches_its_input(webgpu):
+    """At no time there is more than the gradient, and the input or what the gradient is made of."""
+    x = torch.rand(64, 4, 256, device=webgpu, requires_grad=True)
+    norm = torch.nn.BatchNorm1d(4).to(webgpu)
+    with graph.save_on_cpu():
+        total = norm(x * 2).relu().sin().sum()
+    torch.webgpu.synchronize()
+    torch.reset_peak_memory_stats(webgpu)
+    before = torch.memory_stats(webgpu)["allocated_bytes.all.current"]
+    total.backward()
+    torch.webgpu.synchronize()
+    peak = torch.memory_stats(webgpu)["allocated_bytes.all.peak"]
+    assert x.nbytes < peak - before < 3 * x.nbytes
