@@ -60,7 +60,9 @@ def opened(op: Op) -> FunctionHandle:
         close_op(op)
         raise
     call = PUBLIC[op.name]
-    setattr(sys.modules["wgtorch"], op.name, call)
+    for form in (op.name, op.name + "_"):
+        if form in PUBLIC:
+            setattr(sys.modules["wgtorch"], form, PUBLIC[form])
     handle = OPENED[op.name] = FunctionHandle(op.name, lambda: close_op(op), call)
     return handle
 
@@ -72,8 +74,7 @@ def close_op(op: Op) -> None:
     PUBLIC.pop(op.name + "_", None)
     RULES.pop(op.name, None)
     told.discard(op.name)
-    if getattr(wgtorch, op.name, None) is not None:
-        delattr(sys.modules["wgtorch"], op.name)
     for form in (op.name, op.name + "_"):
+        vars(wgtorch).pop(form, None)
         if form in vars(Methods):
             delattr(Methods, form)

@@ -96,7 +96,8 @@ def register_unary_op(config: UnaryOpConfig | str, cpu: Callable[..., Any] | Non
                       wgsl: str | dict[str, str] = "", **more: Any) -> FunctionHandle:  # fmt: skip
     """An elementwise op of one tensor, from a `UnaryOpConfig` or from its fields.
 
-    It has what every op has: a method, an in-place form, `out=`, gradients, fusion on the GPU.
+    It has what every op has: a function and a method, both also in place (`torch.NAME_`,
+    `x.NAME_()`), `out=`, gradients, fusion on the GPU.
     """
     if isinstance(config, str):
         config = UnaryOpConfig(name=config, cpu=cpu, wgsl=wgsl, **more)  # type: ignore[arg-type]
