@@ -186,9 +186,9 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
     by `f32(...)`: WGSL has them in 32 bits at most. vmap runs an op whose `value_at(i)` depends
     on the elements i only on the whole batch, others sample by sample.
 
-    The handle that is returned is the function, `torch.NAME` and a method; nothing is in place. `unregister()` takes the op away. A name that is
-    taken is FunctionAlreadyRegisteredError, unless a user's op has it and `override` is true: that
-    op is then unregistered.
+    The handle that is returned is the function, `torch.NAME` and a method; nothing is in place.
+    `unregister()` takes the op away. A name that is taken is FunctionAlreadyRegisteredError,
+    unless a user's op has it and `override` is true: that op is then unregistered.
     """
     groups = dispatch if isinstance(dispatch, DispatchConfig) or dispatch is None else (
         DispatchConfig(groups=dispatch)
