@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from wgtorch.device import Device
 from wgtorch.dtype import complex64
 from wgtorch.op import Facts, Other, Pass, Structured, declare
 from wgtorch.ops import whole_transforms as whole
@@ -72,12 +73,13 @@ TABLES: WeakKeyDictionary[Any, dict] = WeakKeyDictionary()  # by backend
 
 
 def table(input: Any, make: Any, n: int) -> Any:
-    """A table on the device of `input`."""
-    known = TABLES.setdefault(input.device.backend, {})
+    """A table on the device of `input`; one for all transforms that the input is inside of."""
+    place = Device(input.device.type, input.device.index)
+    known = TABLES.setdefault(place.backend, {})
     if (make, n) not in known:
         if sum(t.numel() for t in known.values()) + n > MOST_KEPT:
             known.clear()
-        known[make, n] = input.new_tensor(make(n).astype(np.complex64))
+        known[make, n] = input.new_tensor(make(n).astype(np.complex64), device=place)
     return known[make, n]
 
 
