@@ -246,17 +246,20 @@ def cummin(input, dim: int):
 
 
 def of_logcumsumexp(grad, input, result, dim, reverse):
-    """Positive and negative gradients apart, as logarithms, so that nothing overflows."""
-    parts = []
-    for part in (grad, -grad):
-        logs = part.masked_fill(part <= 0, 0).log()
-        parts.append((_finite(logs - result)._logcumsumexp(dim, not reverse) + input).exp())
-    return parts[0] - parts[1]
-
-
-def _finite(logs):
-    """-inf - -inf is nothing: such an element weighs nothing."""
-    return logs.masked_fill(logs.isnan(), -np.inf)
+    """exp(input - result) times a recurrence from the other end. The result never falls, so that
+    each scale is at most 1 and nothing overflows."""
+    if not input.ndim:
+        return grad
+    share = (input - result).exp()
+    size = max(input.shape[dim], 1)
+    before, behind = result._slice(dim, 0, size - 1), result._slice(dim, 1, size)
+    rise = before - behind if not reverse else behind - before
+    rise = rise.masked_fill(before.isinf() & (before == behind), 0)
+    start = int(reverse)
+    scale = grad.new_ones(tuple(input.shape)).slice_scatter(
+        rise.exp(), dim, start, start + size - 1
+    )
+    return share * scale._recurrence(grad, dim, not reverse)
 
 
 @declare(
@@ -279,6 +282,8 @@ def _logcumsumexp(input, dim: int, reverse: bool = False):
 def logcumsumexp(input, dim: int):
     "log of the sum of exponentials up to each along dim, without overflow."
     if input.dtype.is_complex:
+        if not input.numel():
+            return input.cumsum(dim)
         peak = input.real.detach().amax(dim, True)
         return (input - peak).exp().cumsum(dim).log() + peak
     if not input.is_floating_point():
