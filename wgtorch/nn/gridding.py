@@ -120,7 +120,7 @@ def inside(x: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
         turns = (away / span).detach().floor()
         rest = away - turns * span
         x = wgtorch.where(turns % 2 == 0, rest + low, span - rest + low)
-    return x.clamp(0, size - 1)
+    return x.hardtanh(0, size - 1)  # as `clamp`, but flat at the ends too
 
 
 # Which neighbours, and how much of each: for each axis in a dimension of its own, (N, ..., points)
@@ -135,7 +135,7 @@ def crossed(x: Tensor, axis: int, axes: int) -> Tensor:
 
 def nearest(at: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     found = [crossed(x.round().unsqueeze(1), axis, len(at)) for axis, x in enumerate(at)]
-    return found, [wgtorch.ones_like(x) for x in found[:1]]
+    return found, [x._level(1.0) for x in found[:1]]
 
 
 def neighbours(at: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

@@ -126,6 +126,8 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
         return input * scale.reshape(shape) + shift.reshape(shape)
+    if not input.numel():  # nothing has a mean, and nothing moves
+        return by_channel(input * 1, weight, bias)
     dims = batch_dims(input.shape)
     mean, rstd, var = input.detach()._batch_stats(dims, True, eps)
     if running_mean is not None:

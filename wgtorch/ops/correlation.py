@@ -230,10 +230,22 @@ def input_gradient(grad, input_shape, weight, stride, padding, dilation, transpo
     if not transposed:
         more = leftover(input_shape, grad.shape, weight.shape, stride, padding, dilation)
     given = grad.convolution(weight, None, stride, padding, dilation, not transposed, more, groups)
-    for d in range(2, len(input_shape)):  # an output padding of a stride or more adds places
-        if given.shape[d] > input_shape[d]:
-            given = given.narrow(d, 0, input_shape[d])
-    return given
+    return cut(given, input_shape)
+
+
+def cut(sums, shape):
+    """Without the places that an output padding of a stride or more adds."""
+    for d in range(2, len(shape)):
+        if sums.shape[d] > shape[d]:
+            sums = sums.narrow(d, 0, shape[d])
+    return sums
+
+
+def sums_gradient(grad, input, other_shape, stride, padding, dilation, groups):
+    sums = input.convolution(
+        grad, None, stride, padding, dilation, False, (0,) * len(stride), groups
+    )
+    return cut(sums, other_shape)
 
 
 def weight_gradient(grad, input, weight_shape, stride, padding, dilation, transposed, groups):
@@ -337,9 +349,7 @@ def convolution(
                 other, input_shape, grad, stride, padding, dilation, False, groups
             )
         ),
-        "other": lambda grad, input, stride, padding, dilation, groups: input.convolution(
-            grad, None, stride, padding, dilation, False, (0,) * len(stride), groups
-        ),
+        "other": sums_gradient,
     },
     samples=lambda rng: [
         ((normal(rng, 2, 4, 5, 4), normal(rng, 2, 6, 2, 2), (2, 3), (2, 1), (0, 0), (1, 1), 2), {}),

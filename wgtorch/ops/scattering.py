@@ -249,7 +249,7 @@ def check_scatter(input, dim: int, index, src=None) -> int:
 def fitted(src, index):
     """As much of `src` as the index asks for."""
     if not index.numel():
-        return src.new_zeros(index.layout.shape)
+        return src.reshape((-1,))._slice(0, 0, 0).reshape(index.layout.shape)
     for d, (have, want) in enumerate(zip(src.layout.shape, index.layout.shape, strict=False)):
         if want < have:
             src = src._slice(d, 0, want)
