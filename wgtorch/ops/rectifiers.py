@@ -5,10 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from wgtorch.op import composite, elementwise
-from wgtorch.ops.arguments import as_element, category, floats_only, unsupported
+from wgtorch.ops.arguments import (
+    as_element,
+    category,
+    floats_only,
+    nothing_for_other,
+    unsupported,
+)
 from wgtorch.ops.samples import apart, normal, options, unary
+from wgtorch.ops.softmax import is_recorded
 
 F = "nn.functional."
+
+
+def kinked(grad, input):
+    """`grad`, a gradient that the input decides only piece by piece: one of zeros goes back."""
+    return input._level(grad) if is_recorded(input) else grad
+
 
 # Rectifiers
 
@@ -26,7 +39,10 @@ def relu(input):
 
 @elementwise(
     "select(input, 0, le(other, 0))",
-    vjp={"input": lambda grad, other: grad._where_positive(other)},
+    vjp={
+        "input": lambda grad, other: grad._where_positive(other),
+        "other": nothing_for_other,
+    },
     samples=lambda rng: [((normal(rng, 3, 5), apart(rng, 3, 5)), {})],
     inplace=False,
     torch="-",
@@ -38,7 +54,11 @@ def _where_positive(input, other):
 
 @elementwise(
     "select(input * negative_slope, input, gt(input, 0))",
-    vjp={"input": lambda grad, input, negative_slope: grad.where(input > 0, grad * negative_slope)},
+    vjp={
+        "input": lambda grad, input, negative_slope: kinked(
+            grad.where(input > 0, grad * negative_slope), input
+        )
+    },
     samples=options(apart, {}, {"negative_slope": 0.3}),
     refuses=floats_only("leaky_relu_cpu"),
     torch=F + "leaky_relu",
@@ -49,7 +69,8 @@ def leaky_relu(input, negative_slope: float = 0.01):
 
 
 def slope_of_elu(grad, input, alpha, scale, input_scale):
-    below = (input * input_scale).exp() * (alpha * scale * input_scale)
+    x = input.where(input < 0, 0)  # its exponential and all its slopes stay finite
+    below = (x * input_scale).exp() * (alpha * scale * input_scale)
     return grad * below.where(input <= 0, scale)
 
 
@@ -138,8 +159,8 @@ def checked_bounds(door):
 @elementwise(
     "clamp(input, min_val, max_val)",
     vjp={
-        "input": lambda grad, input, min_val, max_val: grad.masked_fill(
-            (input <= min_val) | (input >= max_val), 0
+        "input": lambda grad, input, min_val, max_val: kinked(
+            grad.masked_fill((input <= min_val) | (input >= max_val), 0), input
         )
     },
     samples=options(apart, {}, {"min_val": -0.5, "max_val": 1.5}),
@@ -197,7 +218,9 @@ def whole_threshold(door):
 @elementwise(
     "select(input, value, le(input, threshold))",
     vjp={
-        "input": lambda grad, input, threshold: grad.masked_fill(input <= threshold, 0),
+        "input": lambda grad, input, threshold: kinked(
+            grad.masked_fill(input <= threshold, 0), input
+        )
     },
     samples=options(apart, {"threshold": 0.3, "value": -2.0}),
     refuses=unsupported("threshold_cpu", "bool"),
@@ -212,13 +235,13 @@ def threshold(input, threshold: float, value: float):
 # Shrinkage
 
 
+def of_shrinkage(grad, input, lambd):
+    return kinked(grad.masked_fill((input >= -lambd) & (input <= lambd), 0), input)
+
+
 @elementwise(
     "select(input, 0.0, ge(input, -lambd) & le(input, lambd))",
-    vjp={
-        "input": lambda grad, input, lambd: grad.masked_fill(
-            (input >= -lambd) & (input <= lambd), 0
-        )
-    },
+    vjp={"input": of_shrinkage},
     samples=options(apart, {}, {"lambd": 1.0}),
     refuses=floats_only("hardshrink_cpu"),
     torch=F + "hardshrink",
@@ -244,11 +267,7 @@ def checked_lambda(door):
 @elementwise(
     "select(select(select(input, 0.0, le(abs(input), lambd)), input + lambd, lt(input, -lambd)),"
     " input - lambd, gt(input, lambd))",
-    vjp={
-        "input": lambda grad, input, lambd: grad.masked_fill(
-            (input >= -lambd) & (input <= lambd), 0
-        )
-    },
+    vjp={"input": of_shrinkage},
     samples=options(apart, {}, {"lambd": 1.0}),
     refuses=floats_only("softshrink_check"),
     gate=checked_lambda,
