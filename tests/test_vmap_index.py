@@ -115,6 +115,10 @@ REFUSED = {
     "masked_select": (lambda x: x.masked_select(x > 0), "vmap over `mask` in torch.masked_select"),
     "mask": (lambda x: x[x > 0], MASK),
     "a truth": (lambda x: x[x.sum() > 0], MASK),
+    "one_hot": (
+        lambda x: torch.nn.functional.one_hot(x.long()),
+        "an explicit positive num_classes",
+    ),
     "a mask among indices": (lambda x: x[None][:, x > 0], MASK),
     "a size": (lambda x: x.round().abs().int().bincount(), "stack expects each tensor to be equal"),
 }
@@ -171,6 +175,33 @@ def test_matrix_exp_of_a_batch_is_that_of_its_samples(device):
     check(got, want, 1e-3)
     close = torch.matrix_exp(torch.stack([x[2], x[1] * 0 + 20 * spin]))[1]
     check(close, want[1], 1e-3)
+
+
+MATRICES = np.array([[[4, 1], [1, 3]], [[0, 2], [2, 1]]], np.float32)
+CHECKED = {
+    "lu_factor": lambda a: torch.linalg.lu_factor(a)[0],
+    "ldl_factor": lambda a: torch.linalg.ldl_factor(a)[0],
+    "solve_ex": lambda a: torch.linalg.solve_ex(a, a[0])[0],
+    "lstsq": lambda a: torch.linalg.lstsq(a, a[:, :1])[0],
+    "quantile": lambda a: a[0].quantile(a[0, 1] / 4),
+    "segment_reduce": lambda a: torch.segment_reduce(a, "sum", lengths=(a[0] > 1).long() * 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_is_checked_of_data_is_checked_of_all_samples(name):
+    a = torch.tensor(MATRICES)
+    check(vmap(CHECKED[name])(a), [CHECKED[name](row).numpy() for row in a], 1e-4)
+
+
+def test_what_is_wrong_with_one_sample_is_said():
+    a = torch.tensor(MATRICES)
+    a[1] = 0
+    with pytest.raises(RuntimeError, match=r"\(Batch element 1\): U\[1,1\] is zero"):
+        vmap(torch.linalg.lu_factor)(a)
+    with pytest.raises(RuntimeError, match=r"q values must be in the range \[0, 1\]"):
+        vmap(lambda a, q: a.quantile(q))(a, torch.tensor([0.5, 1.5]))
 
 
 def test_a_masked_scatter_takes_each_samples_own(device):

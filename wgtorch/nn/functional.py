@@ -116,6 +116,7 @@ from wgtorch.nn.volumes import (
     max_unpool2d,
     max_unpool3d,
 )
+from wgtorch.ops.batched import is_batched
 from wgtorch.ops.requirements import require
 
 # Activations that may work in place
@@ -264,6 +265,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if tensor.numel() == 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        if is_batched(tensor):
+            raise RuntimeError(
+                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive"
+                " num_classes argument."
+            )
         num_classes = int(tensor.max()) + 1
     if num_classes < 1:
         raise RuntimeError("num_classes should be positive")

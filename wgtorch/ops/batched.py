@@ -51,6 +51,11 @@ def everything(tensor: Any) -> Any:
     return tensor
 
 
+def holds_somewhere(condition: Any) -> bool:
+    """Whether any element of any sample is true: what is wrong with one stops all."""
+    return bool(everything(condition).any())
+
+
 def each_sample(op: str, function: Callable, *given: Any) -> Any:
     """What `function` gives for each sample, stacked; PyTorch warns that this is slow."""
     devices = [t.storage.value.device for t in given if isinstance(t, View)]

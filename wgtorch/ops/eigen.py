@@ -12,6 +12,7 @@ import numpy as np
 
 from wgtorch.dtype import DType, int32
 from wgtorch.op import Other, Structured, composite, declare
+from wgtorch.ops.batched import holds_somewhere
 from wgtorch.ops.factorization import lapack
 from wgtorch.ops.matrices import adjoint, diagonal_of, each_matrix, square, symmetric, wide_floats
 from wgtorch.ops.samples import normal
@@ -178,7 +179,7 @@ def _ldl_solve(LD, pivots: Other, B, hermitian: bool):
 def _linalg_ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False):
     "(LD, pivots, info) of symmetric (or Hermitian) matrices: info is the first zero pivot, or 0."
     packed, pivots, info = A._ldl_factor(hermitian)
-    if check_errors and bool((info != 0).any()):
+    if check_errors and holds_somewhere(info != 0):
         raise RuntimeError(
             "torch.linalg.ldl_factor_ex: the factor D is exactly singular, and linalg.ldl_solve"
             " would divide by zero"

@@ -7,6 +7,7 @@ from typing import Any
 from wgtorch.dtype import int32, int64
 from wgtorch.errors import LinalgError
 from wgtorch.op import composite
+from wgtorch.ops.batched import everything, holds_somewhere
 from wgtorch.ops.matrices import (
     matrices,
     square,
@@ -140,11 +141,12 @@ def _linalg_lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False):
     "(LU, pivots, info): `lu_factor`, and the first zero on U's diagonal."
     packed, pivots = A._lu_factor(pivot)
     info = zeros_on_diagonal(packed)
-    if check_errors and bool((info > 0).any()):
+    if check_errors and holds_somewhere(info > 0):
+        info = everything(info)
         place = int((info.reshape((-1,)) > 0).to(int32).argmax())
         first, where = int(info.reshape((-1,))[place]), f"(Batch element {place}): "
         raise LinalgError(
-            f"torch.linalg.lu_factor: {where if A.ndim > 2 else ''}U[{first},{first}] is zero"
+            f"torch.linalg.lu_factor: {where if info.ndim else ''}U[{first},{first}] is zero"
             f" {LU_ZERO}"
         )
     return results("linalg_lu_factor_ex", ("LU", "pivots", "info"))(packed, pivots, info)
@@ -251,7 +253,7 @@ def _linalg_solve(A, B, *, left: bool = True):
 def _linalg_solve_ex(A, B, *, left: bool = True, check_errors: bool = False):
     "(result, info): `solve`, and which diagonal element of U was zero."
     inverse, info = A._inv_ex()
-    if check_errors or not bool((info > 0).any()):
+    if check_errors or not holds_somewhere(info > 0):
         result = A._linalg_solve(B, left=left)
     else:
         column = B.unsqueeze(-1) if is_vector(A, B) else B
@@ -346,7 +348,7 @@ def _linalg_lstsq(A, B, rcond: Any = None, *, driver: str = "gelsy"):
     solution = A._linalg_pinv(rcond).matmul(B)
     nothing = A.new_zeros((0,), dtype=A.dtype.to_real())
     rank = A._linalg_matrix_rank(rtol=rcond)
-    full = bool((rank == min(A.shape[-2:])).all())
+    full = not holds_somewhere(rank != min(A.shape[-2:]))
     residuals = nothing
     if A.shape[-2] > A.shape[-1] and driver != "gelsy" and (full or driver == "gels"):
         residuals = (A.matmul(solution) - B).abs().square().sum(-2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.op import composite
+from wgtorch.ops.batched import holds_somewhere
 from wgtorch.ops.statistics import equal_edges, given_edges
 from wgtorch.settled import results
 from wgtorch.storage import View
@@ -29,9 +30,9 @@ def checked_lengths(lengths: Any, offsets: Any, axis: int, size: int, unsafe: bo
     if lengths is None:
         return offsets.diff()
     if not unsafe:
-        if bool((lengths < 0).any()):
+        if holds_somewhere(lengths < 0):
             raise RuntimeError("lengths contains negative value!")
-        if lengths.ndim != axis + 1 or bool((lengths.sum(-1) != size).any()):
+        if lengths.ndim != axis + 1 or holds_somewhere(lengths.sum(-1) != size):
             raise RuntimeError(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to"
                 " data.size(lengths.dim()-1) when !unsafe."

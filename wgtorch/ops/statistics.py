@@ -10,7 +10,7 @@ from wgtorch.dtype import bool_, float32, float64, int64
 from wgtorch.errors import ShapeError, format_shape
 from wgtorch.layout import wrap_dim
 from wgtorch.op import composite
-from wgtorch.ops.batched import each_sample, is_batched
+from wgtorch.ops.batched import each_sample, holds_somewhere, is_batched
 from wgtorch.ops.samples import apart, normal
 from wgtorch.settled import results
 from wgtorch.storage import View
@@ -44,7 +44,7 @@ def checked_weights(name: str, weights: Any, count: int, kind: str) -> Any:
             f"cov(): expected {name} to have the same numel as there are observations in the input"
             f" but got {weights.numel()} != {count}"
         )
-    if count and float(weights.amin()) < 0:
+    if count and holds_somewhere(weights < 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return weights
 
@@ -134,7 +134,7 @@ def checked_q(op: str, input: Any, q: Any, interpolation: str) -> Any:
         raise ShapeError(f"{op}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{op}() q tensor must be same dtype as the input tensor")
-    if q.numel() and (float(q.amin()) < 0 or float(q.amax()) > 1):
+    if q.numel() and holds_somewhere((q < 0) | (q > 1)):
         raise RuntimeError(f"{op}() q values must be in the range [0, 1]")
     return q
 
