@@ -15,6 +15,7 @@ from typing import Any
 
 from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.dtype import DType
+from wgtorch.turns import turn
 
 next_age = count().__next__
 
@@ -140,13 +141,14 @@ def leaf_of(tensor: Any) -> AccumulateGrad:
 
 def accumulate(variable: Any, grad: Any) -> None:
     """Adds `grad` to `variable.grad`, which stays the same tensor unless the sum is recorded."""
-    held = variable._grad
-    if held is None:
-        variable._grad = owned(grad)
-    elif grad._wants or held._wants:
-        variable._grad = held + grad
-    else:
-        held.add_(grad)
+    with turn:  # an addition saves nothing: no hook runs here
+        held = variable._grad
+        if held is None:
+            variable._grad = owned(grad)
+        elif grad._wants or held._wants:
+            variable._grad = held + grad
+        else:
+            held.add_(grad)
 
 
 def owned(grad: Any) -> Any:

@@ -2,6 +2,9 @@
 
 A write computes its result as usual, then puts it into the target's Storage. Autograd sees the
 target take over the result's past; earlier readers keep the Value they had.
+
+Nobody else writes between the reading and the storing: both are in one turn. Where saved-tensor
+hooks may run, only the storing is, as who they wait for may wait for the turn.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from wgtorch.dispatch.doors import DOORS, FACES, cast
 from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Op
 from wgtorch.storage import View, gift
+from wgtorch.turns import give_turn, take_turn, turn
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -29,13 +33,25 @@ LARGE = 1 << 15  # elements from which on memory counts more than calls do
 def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Tensor:
     """`target` becomes `source`, which broadcasts to it; checked, recorded, versioned.
 
-    `fresh`: nobody else holds `source`.
+    `fresh`: `source` is an op's result that nobody else holds; its dtype must not say more.
     """
+    try:
+        take_turn()
+        return written(target, source, name, fresh)
+    finally:
+        try:  # noqa: SIM105
+            give_turn()
+        except RuntimeError:
+            pass
+
+
+def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Tensor:
+    """`write`, for those who have the turn."""
     storage, layout = target.storage, target.layout
     given = source.storage  # not its value, which backends want to know held once
-    recording = state.recording and (
+    recording = (
         target._wants or source._wants or storage.writes or given.writes
-    )
+    ) and state.recording
     if (
         not recording
         and source.layout is layout
@@ -47,6 +63,8 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
         given.value.device.backend.assign(storage, layout, source)
         storage.version += 1
         return target
+    if fresh:
+        check_castable(target, source)
     if source.layout.shape != target.layout.shape:
         source, fresh = stretched(target, source, name), True
     if recording:
@@ -83,15 +101,23 @@ def is_put(target: Tensor, index: Any, value: Any) -> bool:
     storage = target.storage
     home, dtype = storage.value.device.backend, storage.value.dtype
     put_number = getattr(type(home), "put_number", None)
-    recording = state.recording and (target._wants or storage.writes)
+    recording = (target._wants or storage.writes) and state.recording
     if put_number is None or recording or storage.version < 0 or levels.stack:
         return False
     if type(value) not in NUMBERS or dtype.encoding is not None or target.layout.overlaps:
         return False
-    if not put_number(home, storage, target.layout, index, fitting(value, dtype)):
-        return False
-    storage.version += 1
-    return True
+    value = fitting(value, dtype)
+    try:
+        take_turn()
+        if not put_number(home, storage, target.layout, index, value):
+            return False
+        storage.version += 1
+        return True
+    finally:
+        try:  # noqa: SIM105
+            give_turn()
+        except RuntimeError:
+            pass
 
 
 def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
@@ -137,14 +163,21 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     door = op.method(door) if callable(op.method) else door
 
     def call(self, *args, **given):
-        if direct and self.layout.numel >= LARGE and is_overwritten(op, self, args, given):
-            return self
-        if state.recording and (self._wants or self._base is not None):
+        if (self._wants or self._base is not None) and state.recording:
             check_leaf(self)
-        result = door(self, *args, **given)
-        if result.storage.value.dtype is not self.storage.value.dtype:
-            check_castable(self, result)
-        return write(self, result, name, True)
+        if state.hooks is not None and is_hooked(self, args, given):
+            return write(self, door(self, *args, **given), name, True)
+        try:
+            take_turn()
+            if direct and self.layout.numel >= LARGE and is_overwritten(op, self, args, given):
+                return self
+            result = door(self, *args, **given) if given else door(self, *args)
+            return written(self, result, name, True)
+        finally:
+            try:  # noqa: SIM105 (which is slow)
+                give_turn()
+            except RuntimeError:
+                pass
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."
@@ -191,13 +224,20 @@ def overwritten(door: Callable, name: str, target: Tensor, *args: Any, **given: 
     """`target`, with what `door` makes of it; computed in its own memory where that may be."""
     if state.recording and (target._wants or target._base is not None):
         check_leaf(target)
-    gift.storage = target.storage if is_free(target, (*args, *given.values())) else None
-    try:
-        result = door(target, *args, **given)
-    finally:
-        gift.storage = None
-    check_castable(target, result)
-    return write(target, result, name, True)
+    if state.hooks is not None and is_hooked(target, args, given):
+        return write(target, door(target, *args, **given), name, True)
+    with turn:
+        gift.storage = target.storage if is_free(target, (*args, *given.values())) else None
+        try:
+            result = door(target, *args, **given)
+        finally:
+            gift.storage = None
+        return written(target, result, name, True)
+
+
+def is_hooked(target: Tensor, args: tuple, given: dict[str, Any]) -> bool:
+    """Whether active saved-tensor hooks may run when an op on these does."""
+    return state.recording and not is_free(target, (*args, *given.values()))
 
 
 def is_free(target: Tensor, others: Sequence[Any]) -> bool:

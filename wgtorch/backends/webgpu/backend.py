@@ -29,7 +29,6 @@ from wgtorch.backends.webgpu.spelling import is_known, lacks_double
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.takeover import LEAST, held_alone, takeovers
 from wgtorch.backends.webgpu.transfer import Dock, Fetch
-from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
 from wgtorch.dtype import DType, float64
@@ -37,6 +36,7 @@ from wgtorch.layout import Layout
 from wgtorch.op import REGISTRY
 from wgtorch.settled import TypedOp
 from wgtorch.storage import Lens, Value, View
+from wgtorch.turns import in_turn
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
 ONE = (1, 1, 1)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.backends.webgpu.fusion import HEAVY, PUT_OFF, Load, Promise
 from wgtorch.backends.webgpu.takeover import dies
-from wgtorch.backends.webgpu.turns import turn
 from wgtorch.config import MAX_FUSED, MAX_HELD
 from wgtorch.storage import Value
+from wgtorch.turns import turn
 
 if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU

@@ -18,8 +18,8 @@ from wgtorch.backends.webgpu.complaints import Complaints, Said, raise_first
 from wgtorch.backends.webgpu.freight import Freight
 from wgtorch.backends.webgpu.pool import STORAGE, Buffer, Pool
 from wgtorch.backends.webgpu.queue import Queue
-from wgtorch.backends.webgpu.turns import in_turn
 from wgtorch.storage import Value
+from wgtorch.turns import in_turn
 
 HOST = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 ROUND_TRIP = HOST | wgpu.BufferUsage.COPY_SRC  # needs the feature mappable-primary-buffers
