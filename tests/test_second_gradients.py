@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 
 import pytest
 
@@ -24,7 +24,21 @@ def test_what_rises_is_straight_however_far(device, function):
     torch.testing.assert_close(second, first * torch.tensor([1.0, 0, 0, 0, 0, 0], device=device))
 
 
-PIECES = [F.relu, F.leaky_relu, F.relu6, F.hardtanh, F.hardshrink, F.softshrink]
+def test_the_second_gradient_of_gelu_by_tanh_keeps_its_digits_where_gelu_is_straight(device):
+    x = torch.tensor([5.0, -5.0], device=device, requires_grad=True)
+    _, second = slopes(lambda x: F.gelu(x, approximate="tanh"), x)
+    assert second.tolist() == pytest.approx([-9.93413e-6] * 2, rel=1e-3)
+
+
+def test_activations_at_the_ends_of_what_floats_can_say(device):
+    x = torch.tensor([nan, -3.0, 3.0], device=device, requires_grad=True)
+    assert grad(F.hardsigmoid(x).sum(), x)[0].tolist() == [0, 0, 0]
+    assert slopes(F.hardswish, x)[0].tolist() == [1, 0, 1]
+    x = torch.tensor([3.4e38, -3.4e38, 1.0], device=device, requires_grad=True)
+    assert slopes(F.softsign, x)[1].tolist() == [0, 0, -0.25]
+
+
+PIECES = [F.relu, F.leaky_relu, F.relu6, F.hardtanh, F.hardshrink, F.softshrink, F.hardsigmoid]
 
 
 @pytest.mark.parametrize("function", PIECES)

@@ -149,10 +149,11 @@ FIRST, CUBIC = 2 * sqrt(2 / pi), 0.044715 * 2 * sqrt(2 / pi)  # (1 + tanh(y)) / 
 
 def curve_of_gelu_tanh(grad, input):
     square = input * input
-    share = (input * (FIRST + CUBIC * square)).sigmoid()
+    turn = input * (FIRST + CUBIC * square)
+    share, rest = turn.sigmoid(), (-turn).sigmoid()  # 1 - share has no digits left where it is 1
     steep = FIRST + 3 * CUBIC * square
-    bend = steep * steep * (1 - 2 * share) + 6 * CUBIC * input
-    return grad * share * (1 - share) * (2 * steep + input * bend)
+    bend = steep * steep * (rest - share) + 6 * CUBIC * input
+    return grad * share * rest * (2 * steep + input * bend)
 
 
 @elementwise(

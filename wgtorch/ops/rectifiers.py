@@ -104,7 +104,7 @@ def celu(input, alpha: float = 1.0):
 @elementwise(
     "select(input * weight, input, gt(input, 0))",
     vjp={
-        "input": lambda grad, input, weight: grad.where(input > 0, grad * weight),
+        "input": lambda grad, input, weight: kinked(grad.where(input > 0, grad * weight), input),
         "weight": lambda grad, input: (grad * input).masked_fill(input > 0, 0),
     },
     samples=lambda rng: [((apart(rng, 3, 5), apart(rng, 5)), {})],
@@ -182,7 +182,9 @@ def relu6(input):
 
 @elementwise(
     "div(clamp(input + 3, 0, 6), 6)",
-    vjp={"input": lambda grad, input: (grad / 6).masked_fill((input <= -3) | (input >= 3), 0)},
+    vjp={
+        "input": lambda grad, input: kinked((grad / 6).where((input > -3) & (input < 3), 0), input)
+    },
     samples=unary(lambda rng, *shape: 2 * apart(rng, *shape)),
     refuses=floats_only("hardsigmoid_cpu"),
     torch=F + "hardsigmoid",
@@ -193,8 +195,8 @@ def hardsigmoid(input):
 
 
 def slope_of_hardswish(grad, input):
-    slope = (input / 3 + 0.5).masked_fill(input <= -3, 0)
-    return grad * slope.masked_fill(input >= 3, 1)
+    slope = (input / 3 + 0.5).where(input < 3, 1)
+    return grad * slope.masked_fill(input <= -3, 0)
 
 
 @elementwise(
@@ -287,6 +289,11 @@ def tanhshrink(input):
     return input - input.tanh()
 
 
+def slope_of_softsign(grad, input):
+    share = 1 / (1 + input.abs())  # its square is 0 where that of the sum would overflow
+    return grad * share * share
+
+
 def softsign_of_complex(door):
     def call(input):
         return input / (1 + input.abs()) if category(input) == 3 else door(input)
@@ -296,7 +303,7 @@ def softsign_of_complex(door):
 
 @elementwise(
     "div(input, 1 + abs(input))",
-    vjp={"input": lambda grad, input: grad / (1 + input.abs()).square()},
+    vjp={"input": slope_of_softsign},
     samples=unary(apart),
     refuses=unsupported("abs_cpu", "bool"),
     result="float",
