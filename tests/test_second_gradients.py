@@ -38,6 +38,11 @@ def test_activations_at_the_ends_of_what_floats_can_say(device):
     assert slopes(F.softsign, x)[1].tolist() == [0, 0, -0.25]
 
 
+def test_digamma_is_flat_at_infinity(device):
+    x = torch.tensor([inf, 1.0], device=device, requires_grad=True)
+    assert slopes(torch.lgamma, x)[1].tolist() == pytest.approx([0.0, 1.644934])
+
+
 PIECES = [F.relu, F.leaky_relu, F.relu6, F.hardtanh, F.hardshrink, F.softshrink, F.hardsigmoid]
 
 

@@ -233,6 +233,7 @@ fn zeta_f32(x: f32, q: f32) -> f32 {
 // The derivative of order n of digamma; n is a whole number.
 fn polygamma_f32(n: f32, x: f32) -> f32 {
     if (n == 0.0) { return digamma_f32(x); }
+    if (n == 1.0 && x > 3.4028234e38) { return 0.0; }
     var factorial = 1.0;
     for (var k = 2.0; k <= n; k = k + 1.0) { factorial = factorial * k; }
     let sign = select(-1.0, 1.0, (i32(n) & 1) != 0);

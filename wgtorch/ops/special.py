@@ -70,7 +70,7 @@ def digamma(input):
 def _polygamma(input, n: float):
     "The derivative of order n of digamma"
     slope = special.polygamma(int(n), input).astype(input.dtype, copy=False)
-    return np.where(input == np.inf, slope * np.nan, slope)
+    return np.where(input == np.inf, slope * (np.nan if n > 1 else 0), slope)
 
 
 @composite(
