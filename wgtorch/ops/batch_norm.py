@@ -65,8 +65,7 @@ def of_batch_norm(grad, input, mean, rstd, weight, eps):
         g, normed = grad * weight, (input - mean) * rstd
         given = (g - g.mean(dims, True) - normed * (g * normed).mean(dims, True)) * rstd
         return given, (grad * normed).sum(dims, True), grad.sum(dims, True)
-    if input.storage.value.promise is not None:
-        fulfil(grad)  # which lets go of its operands, before the input is fetched
+    fulfil(grad)  # first: it lets go of its operands before a saved input comes back
     total, along = sums(grad, input, mean, rstd, dims, True)
     share = 1 / count(grad.shape, dims)
     given = grad._batch_norm_backward(input, mean, rstd, weight, total, along, share)
