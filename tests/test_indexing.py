@@ -352,6 +352,28 @@ def test_more_complaints_than_slots(webgpu):
         x[:600][index + 600].tolist()
 
 
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
+@pytest.mark.parametrize("holds", [[1, 1, 1, 1], [1, 0, 3, 0]])
+def test_masks_of_uint8_are_masks(device, holds):
+    mask = torch.tensor(holds, dtype=torch.uint8, device=device)
+    x = torch.arange(4.0, device=device, requires_grad=True)
+    got = x[mask]
+    assert got.tolist() == [k for k in range(4) if holds[k]]
+    got.sum().backward()
+    assert x.grad.tolist() == [float(n > 0) for n in holds]
+    wide = torch.arange(8.0, device=device).reshape(2, 4)
+    assert wide[:, mask].tolist() == [
+        [row[k] for k in range(4) if holds[k]] for row in wide.tolist()
+    ]
+    assert wide[mask.reshape(2, 2).repeat(1, 2)].tolist() == [
+        4.0 * r + c for r in range(2) for c in range(4) if holds[2 * r + c % 2]
+    ]
+    with pytest.raises(RuntimeError, match="masked_fill_ only supports boolean masks"):
+        wide[:, mask] = 9.0
+    wide[:, mask] = torch.full((2, sum(n > 0 for n in holds)), 9.0, device=device)
+    assert (wide == 9).sum().item() == 2 * sum(n > 0 for n in holds)
+
+
 # Large
 
 

@@ -137,7 +137,7 @@ def check_mask(input: Any, mask: Any, place: int, dim: int) -> None:
 
 def columns_of(mask: Any) -> list[Any]:
     refuse_mask(mask)
-    return columns(mask._places(), mask.layout.shape)
+    return columns(mask.to(bool_)._places(), mask.layout.shape)
 
 
 def together(indices: list[Any]) -> tuple[int, ...]:
@@ -176,8 +176,8 @@ def _index_by(input, indices):
         return input._index(indices[place], place)
     place = lone_mask(input, indices)
     if place is not None:
-        mask = indices[place]
-        refuse_mask(mask)
+        refuse_mask(indices[place])
+        mask = indices[place].to(bool_)
         if mask.ndim == input.ndim:
             return input._chosen(mask)
         flat = input.flatten(place, place + mask.ndim - 1)
@@ -218,7 +218,7 @@ def index_put(input, indices, values, accumulate: bool = False):
         mask = indices[place]
         mask = mask.reshape((*mask.shape, *(1,) * (input.ndim - place - mask.ndim)))
         value = values.reshape(()) if number is None else number
-        return input.masked_fill(mask.to(bool_), value)
+        return input.masked_fill(mask, value)
     place = lone_index(input, indices)
     if place is not None:
         return put_at(input, indices[place], values, place, accumulate)
