@@ -176,3 +176,63 @@ def test_batch_norm_mistakes(device):
         torch.batch_norm(x, x[0, :2], None, None, None, True, 0.1, 1e-5)
     with pytest.raises(RuntimeError, match="divisible by num_groups"):
         torch.group_norm(x, 2)
+
+
+HALVES = [torch.float16, torch.bfloat16]
+
+
+def norms(device):
+    """(a norm with parameters and statistics of float32, the shape of an input) by name."""
+    made = {
+        "BatchNorm1d": (torch.nn.BatchNorm1d(4), (6, 4)),
+        "BatchNorm1d, known": (torch.nn.BatchNorm1d(4).eval(), (6, 4)),
+        "LayerNorm": (torch.nn.LayerNorm(5), (3, 5)),
+        "GroupNorm": (torch.nn.GroupNorm(2, 4), (3, 4, 5)),
+        "InstanceNorm1d": (torch.nn.InstanceNorm1d(4, affine=True), (2, 4, 5)),
+        "InstanceNorm1d, known": (torch.nn.InstanceNorm1d(4, True, 0.1, True, True).eval(),
+                                  (2, 4, 5)),
+    }  # fmt: skip
+    return {name: (module.to(device), shape) for name, (module, shape) in made.items()}
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=lambda d: d.name)
+@pytest.mark.parametrize("name", norms("cpu"))
+def test_norms_of_halves_give_halves(device, name, dtype):
+    norm, shape = norms(device)[name]
+    x = torch.tensor(RNG.standard_normal(shape), dtype=torch.float32, device=device).to(dtype)
+    wide = x.float()
+    x.requires_grad_(True)
+    got = norm(x)
+    assert got.dtype is dtype
+    np.testing.assert_allclose(got.float().tolist(), norm(wide).tolist(), rtol=1e-2, atol=1e-2)
+    got.sum().backward()
+    assert x.grad.dtype is dtype
+    assert all(p.grad.dtype is torch.float32 for p in norm.parameters())
+
+
+def test_running_statistics_of_halves_are_exact(device):
+    norm = torch.nn.BatchNorm1d(1, momentum=1.0).to(device)
+    norm(torch.tensor([[1.0], [1.0], [1.0009765625]], dtype=torch.float16, device=device))
+    assert norm.running_mean.item() == pytest.approx(1 + 2**-10 / 3, abs=1e-7)
+
+
+def test_norms_refuse_other_mixtures(device):
+    x, half = torch.ones(3, 4, device=device), torch.ones(4, dtype=torch.float16, device=device)
+    with pytest.raises(RuntimeError, match="expect parameter to have scalar type of Float"):
+        torch.nn.functional.layer_norm(x, (4,), half)
+    with pytest.raises(RuntimeError, match="expected scalar type Half but found Float"):
+        torch.nn.functional.batch_norm(x.half(), x[0], x[0], half, half, training=True)
+
+
+def test_norms_name_what_they_cannot_take(device):
+    F, x = torch.nn.functional, torch.ones(3, 4, device=device)
+    with pytest.raises(ValueError, match="eps must be positive during training, but got 0"):
+        F.batch_norm(x, None, None, training=True, eps=0)
+    with pytest.raises(RuntimeError, match="running_mean should contain 0 elements not 4"):
+        F.batch_norm(x[0], x[0], x[0])
+    with pytest.raises(TypeError, match="'normalized_shape' .* must be tuple of ints, not int"):
+        F.layer_norm(x, 4)
+    with pytest.raises(RuntimeError, match="Expected num groups to be greater than 0, got 0"):
+        F.group_norm(x, 0)
+    with pytest.raises(RuntimeError, match="to be defined when use_input_stats is false"):
+        F.instance_norm(x.reshape(1, 3, 4), use_input_stats=False)

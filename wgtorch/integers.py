@@ -52,6 +52,23 @@ def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...
     return numbers
 
 
+def int_tuple(op: str, name: str, value: Any, place: int) -> tuple[int, ...]:
+    """The argument as a tuple of ints of 64 bits, for which no single one will do."""
+    if not isinstance(value, list | tuple):
+        raise TypeError(
+            f"{op}(): argument '{name}' (position {place}) must be tuple of ints, not"
+            f" {type(value).__name__}"
+        )
+    found: Any = integers(op, name, value, place)
+    for i, number in enumerate(found, 1):
+        if not -(1 << 63) <= number < 1 << 63:
+            raise TypeError(
+                f"{op}(): argument '{name}' failed to unpack the object at pos {i} with error"
+                ' "Overflow when unpacking long long'
+            )
+    return found
+
+
 def sizes(op: str, name: str, value: Any, place: int, count: int) -> tuple[int, ...]:
     """The argument as so many ints, of which one counts for all."""
     found = integers(op, name, value, place)

@@ -18,7 +18,7 @@ from wgtorch.storage import View
 
 LOWERED = ("mm", "bmm", "_matmul", "mv", "addmm", "baddbmm", "addbmm", "addmv", "addr", "linear",
            "convolution")  # fmt: skip
-RAISED = ("_softmax", "_log_softmax", "_layer_norm", "cumsum", "cumprod", "norm", "logsumexp")
+RAISED = ("_softmax", "_log_softmax", "_normed_rows", "cumsum", "cumprod", "norm", "logsumexp")
 HALVES = (float16, bfloat16)
 DEFAULTS = {"cpu": bfloat16, "webgpu": float16, "ipu": float16, "xla": bfloat16}
 

@@ -320,6 +320,8 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return wgtorch.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, False
     )

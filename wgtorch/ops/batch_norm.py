@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.backend import fulfil
+from wgtorch.layout import wrap_dim
 from wgtorch.op import Maybe, Reduction, composite, declare, elementwise
 from wgtorch.ops.arguments import floats_only
 from wgtorch.ops.moments import MOMENTS, variance
@@ -15,6 +16,7 @@ from wgtorch.ops.normalization import (
     by_channel,
     channel_shape,
     in_groups,
+    is_mixed,
     row_stats,
     sums,
 )  # fmt: skip
@@ -109,36 +111,35 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
                training: bool, momentum: float, eps: float,
                cudnn_enabled: bool = True):  # fmt: skip
     "Per channel (dimension 1): by the batch in training, else by the running mean and variance."
-    if input.ndim < 2:
-        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if input.dtype.category < 2:
         raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
-    check_channels(input, weight=weight, bias=bias, running_mean=running_mean,
-                   running_var=running_var)  # fmt: skip
-    shape = channel_shape(input)
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight,
+                   bias=bias)  # fmt: skip
+    mixed, shape = is_mixed(input, weight, bias, running_mean, running_var), channel_shape(input)
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be given in evaluation mode")
         scale = (running_var + eps).rsqrt()
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
-        return input * scale.reshape(shape) + shift.reshape(shape)
+        return (input * scale.reshape(shape) + shift.reshape(shape)).to(input.dtype)
     if not input.numel():  # nothing has a mean, and nothing moves
-        return by_channel(input * 1, weight, bias)
+        return by_channel(input * 1, weight, bias).to(input.dtype)
     dims = batch_dims(input.shape)
-    mean, rstd, var = input.detach()._batch_stats(dims, True, eps)
+    known = input.detach().float() if mixed else input.detach()
+    mean, rstd, var = known._batch_stats(dims, True, eps)
     if running_mean is not None:
         moved(running_mean, mean.reshape(running_mean.shape), momentum)
     if running_var is not None:
         moved(running_var, var.reshape(running_var.shape), momentum)
     if any(t.device.level for t in tensors(input, weight, bias)):
         mean, rstd = row_stats(input, dims, eps)
-        return by_channel((input - mean) * rstd, weight, bias)
+        return by_channel((input - mean) * rstd, weight, bias).to(input.dtype)
     weight = 1.0 if weight is None else weight.reshape(shape)
     bias = 0.0 if bias is None else bias.reshape(shape)
-    return input._normalized(mean, rstd, weight, bias, eps)
+    return input._normalized(mean, rstd, weight, bias, eps).to(input.dtype)
 
 
 def moved(running, now, momentum: float) -> None:
@@ -148,11 +149,11 @@ def moved(running, now, momentum: float) -> None:
 
 
 def check_channels(input, **given: Any) -> None:
+    channels = input.shape[1] if input.ndim > 1 else 0
     for name, tensor in given.items():
-        if tensor is not None and tensor.numel() != input.shape[1]:
-            raise RuntimeError(
-                f"{name} should contain {input.shape[1]} elements not {tensor.numel()}"
-            )
+        if tensor is not None and (tensor.numel() != channels or input.ndim < 2):
+            raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
+    wrap_dim(1, input.ndim)
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 3, 8),), {})], method=False)
@@ -160,13 +161,20 @@ def instance_norm(input, weight: Maybe = None, bias: Maybe = None, running_mean:
                   running_var: Maybe = None, use_input_stats: bool = True, momentum: float = 0.1,
                   eps: float = 1e-5, cudnn_enabled: bool = True):  # fmt: skip
     "Each channel of each sample at mean 0 and variance 1, then scaled and shifted by channel."
+    mixed = is_mixed(input, weight, bias, running_mean, running_var)
     if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "Expected running_mean and running_var to be defined when use_input_stats is false"
+            )
         shape = channel_shape(input)
         scale = (running_var + eps).rsqrt().reshape(shape)
-        return by_channel((input - running_mean.reshape(shape)) * scale, weight, bias)
+        out = by_channel((input - running_mean.reshape(shape)) * scale, weight, bias)
+        return out.to(input.dtype)
     dims = tuple(range(2, input.ndim))
+    known = input.detach().float() if mixed else input.detach()
     if running_mean is not None:
-        moved(running_mean, input.detach().mean(dims).mean(0), momentum)
+        moved(running_mean, known.mean(dims).mean(0), momentum)
     if running_var is not None:
-        moved(running_var, input.detach().var(dims).mean(0), momentum)
+        moved(running_var, known.var(dims).mean(0), momentum)
     return in_groups(input, input.shape[1], weight, bias, eps)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.dtype import bfloat16, float16, float32
+from wgtorch.integers import int_tuple
 from wgtorch.op import Maybe, Reduction, Rowwise, composite, declare, elementwise
 from wgtorch.ops.arguments import floats_only
 from wgtorch.ops.complexes import complex_
@@ -168,11 +170,33 @@ def _layer_norm(input, weight: Maybe, bias: Maybe, rank: int, eps: float):
 def layer_norm(input, normalized_shape: object, weight: Maybe = None, bias: Maybe = None,
                eps: float = 1e-5, cudnn_enable: bool = True):  # fmt: skip
     "Each sample at mean 0 and variance 1 over its last dimensions, then scaled and shifted."
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = int_tuple("layer_norm", "normalized_shape", normalized_shape, 2)
     check_layer(input, shape, weight, bias)
     if input.dtype.category < 2:
         raise NotImplementedError(f"\"layer_norm\" not implemented for '{input.dtype.short}'")
-    return input._layer_norm(weight, bias, len(shape), eps)[0]
+    return input._normed_rows(weight, bias, len(shape), eps)
+
+
+@composite(samples=None)
+def _normed_rows(input, weight: Maybe, bias: Maybe, rank: int, eps: float):
+    "The first of what `_layer_norm` gives, of the dtype of `input`."
+    is_mixed(input, weight, bias)
+    return input._layer_norm(weight, bias, rank, eps)[0].to(input.dtype)
+
+
+def is_mixed(input, *parameters: Any) -> bool:
+    """Whether halves meet parameters of float32, the one mixture that norms take."""
+    kinds = [p.dtype for p in parameters if p is not None]
+    others = [kind for kind in kinds if kind is not input.dtype]
+    if not others:
+        return False
+    if kinds[0] is input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.short} but found {others[0].short}")
+    if any([kind is not float32 for kind in kinds]):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype not in (float16, bfloat16):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return True
 
 
 def check_layer(input, shape: tuple[int, ...], weight, bias) -> None:
@@ -261,7 +285,7 @@ def _rms_norm(input, weight: Maybe, rank: int, eps: float):
 @composite(samples=lambda rng: [((normal(rng, 3, 4, 8), (8,), normal(rng, 8)), {})], method=False)
 def rms_norm(input, normalized_shape: object, weight: Maybe = None, eps: float | None = None):
     "Each sample divided by its root mean square over its last dimensions."
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = int_tuple("rms_norm", "normalized_shape", normalized_shape, 2)
     check_layer(input, shape, weight, None)
     eps = float(np.finfo(np.float32).eps) if eps is None else eps
     given = [t for t in (input, weight) if t is not None]
@@ -287,7 +311,9 @@ def group_norm(input, num_groups: int, weight: Maybe = None, bias: Maybe = None,
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
     channels = input.shape[1]
-    if num_groups < 1 or channels % num_groups:
+    if num_groups < 1:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of"
             f" shape {list(input.shape)} and num_groups={num_groups}"
@@ -301,7 +327,7 @@ def in_groups(input, groups: int, weight, bias, eps: float):
     each = (groups, channels // groups, 1)
     rows = input.reshape((count, *each[:2], -1 if input.numel() else 0))
     weight, bias = (None if t is None else t.reshape(each) for t in (weight, bias))
-    return rows._layer_norm(weight, bias, 2, eps)[0].reshape(input.shape)
+    return rows._normed_rows(weight, bias, 2, eps).reshape(input.shape)
 
 
 def by_channel(input, weight, bias):
