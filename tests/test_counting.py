@@ -57,3 +57,15 @@ def test_gradients_of_what_a_mask_chooses(device):
     assert gg.tolist() == [[6.0, 0.0, 18.0], [0.0, 30.0, 36.0]]
     rows = torch.stack([x.detach(), 2 * x.detach()])
     assert torch.vmap(lambda a: a[mask])(rows).tolist() == [[1, 3, 5, 6], [2, 6, 10, 12]]
+
+
+def test_bincount_says_at_once_how_much_it_would_take():
+    with pytest.raises(RuntimeError, match=f"tried to allocate {8 * (2**44 + 1)} bytes"):
+        torch.tensor([2**44, 3]).bincount()
+    with pytest.raises(RuntimeError, match="maximum value of input overflowed"):
+        torch.tensor([2**63 - 1]).bincount()
+
+
+def test_bincount_on_a_gpu_says_the_true_size(webgpu):
+    with pytest.raises(RuntimeError, match=f"{2**33 + 1} elements"):
+        torch.tensor([2**33], device=webgpu).bincount()

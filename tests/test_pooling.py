@@ -143,3 +143,16 @@ def test_power_means_of_infinite_and_odd_powers(device):
     assert pool(x, 1, 2).tolist() == [[[-2, -1.5]]]
     deep = x.reshape(1, 1, 1, 1, 4)
     assert torch.nn.functional.lp_pool3d(deep, float("inf"), (1, 1, 4)).flatten().tolist() == [3]
+
+
+def test_grid_sample_refuses_what_it_cannot_read(device):
+    sample = torch.nn.functional.grid_sample
+    x, grid = torch.ones(1, 1, 3, 3, device=device), torch.zeros(1, 2, 2, 2, device=device)
+    with pytest.raises(RuntimeError, match="expected input to have non-empty spatial dimensions"):
+        sample(x[:, :, :0], grid, align_corners=False)
+    with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+        sample(x.long(), grid, align_corners=False)
+    with pytest.raises(RuntimeError, match="expected scalar type Half but found Float"):
+        sample(x.half(), grid, align_corners=False)
+    with pytest.raises(RuntimeError, match="expected grid and input to have same batch size"):
+        sample(x, grid.repeat(2, 1, 1, 1), align_corners=False)

@@ -97,14 +97,29 @@ def check_grid(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> Non
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but"
             f" got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
-    if input.shape[0] != grid.shape[0] or grid.shape[-1] != input.ndim - 2:
+    if input.shape[0] != grid.shape[0]:
         raise RuntimeError(
-            "grid_sampler(): expected grid to have the batch size of input and size"
-            f" {input.ndim - 2} in last dimension, but got input with sizes {list(input.shape)} and"
-            f" grid with sizes {list(grid.shape)}"
+            "grid_sampler(): expected grid and input to have same batch size, but got input with"
+            f" sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
+    if grid.shape[-1] != input.ndim - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but"
+            f" got grid with sizes {list(grid.shape)}"
+        )
+    for dim, size in enumerate(input.shape[2:], 2):
+        if not size:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input"
+                f" has sizes {list(input.shape)} with dimension {dim} being empty"
+            )
     if mode == "bicubic" and input.ndim != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.dtype.category != 2:
+        kernel = "grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
+    if grid.dtype is not input.dtype and not wgtorch.is_autocast_enabled(input.device.type):
+        raise RuntimeError(f"expected scalar type {input.dtype.short} but found {grid.dtype.short}")
 
 
 def inside(x: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:

@@ -17,6 +17,9 @@ LIKELY = 1024  # so many places are tried before it is known how many are needed
 MOST_PARTS = 512
 ABREAST = 32  # places that a workgroup of the second pass joins
 
+LAST = (1 << 31) - 1  # what the first pass counts to
+BEYOND = (1 << 63) - 1
+
 
 def occurrences_plan(facts: Facts) -> list[Pass]:
     layout, attrs = facts.layouts[0], facts.attrs
@@ -49,7 +52,7 @@ def occurrences_plan(facts: Facts) -> list[Pass]:
 def _occurrences(input: Index, first: int, places: int):
     """How often each of so many numbers from `first` on occurs; then the least and the largest of
     all numbers (of 32 bits: what is beyond counts as the last of those)."""
-    low, high = np.clip([input.min(), input.max()], -(2**31) + 1, 2**31 - 1)
+    low, high = np.clip([input.min(), input.max()], -LAST, LAST)
     found = input.reshape(-1).astype(np.int64, copy=False) - first
     if low < first or high >= first + places:
         found = found[(found >= 0) & (found < places)]
@@ -68,6 +71,17 @@ def ends(input) -> tuple[int, int]:
     low, high = (x.reshape((1,)) for x in input.detach().aminmax())
     least, largest = low._cat([low, high], 0).tolist()
     return least, largest
+
+
+def check_room(input, size: int) -> None:
+    """Whether so many counts can be had at all; asked before a byte of them is written."""
+    try:
+        input.new_empty((size,), dtype=int64)
+    except MemoryError:
+        raise RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {8 * size} bytes."
+            " Error code 12 (Cannot allocate memory)"
+        ) from None
 
 
 @composite(
@@ -91,15 +105,21 @@ def bincount(input, weights=None, minlength: int = 0):
     if input.ndim == 1 and input.numel():
         if weights is None and places <= CELLS:
             low, high, found = few_numbers(input, 0, places)
-        else:
+        if found is None or high == LAST:
             low, high = ends(input)
     if low < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     check_weights(input, weights)
+    if high + 1 > BEYOND:
+        raise RuntimeError(
+            f"maximum value of input overflowed, it should be < {BEYOND} but got {high}"
+        )
     size = max(minlength, high + 1)
     if found is not None and size <= CELLS:
         found = found if size <= places else input._occurrences(0, size)
         return found._slice(0, 0, size).clone()
+    if input.is_cpu:
+        check_room(input, size)
     index = input.to(int64)
     if weights is None or not input.numel():
         ones = index.new_full((), 1, dtype=int32).expand(index.layout.shape)
