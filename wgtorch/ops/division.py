@@ -48,10 +48,32 @@ def div(input, other):
     return np.true_divide(input, other)
 
 
-def check_divisor(other):
+def check_divisor(input, other):
     """PyTorch's complaint of the cpu; a GPU answers 0."""
-    if other.dtype.kind in "iu" and not np.all(other):
+    if other.dtype.kind in "iu" and input.size and not np.all(other):
         raise RuntimeError("ZeroDivisionError")
+
+
+def by_a_number(door):
+    """Refuses 0 where it is known when called: no GPU is asked to divide integers by it."""
+
+    def call(input, other):
+        integers = isinstance(input, View) and input.dtype.category < 2 and input.layout.numel
+        if integers and is_zero(other, input.dtype):
+            raise RuntimeError("ZeroDivisionError")
+        return door(input, other)
+
+    return call
+
+
+def is_zero(divisor, dtype) -> bool:
+    """Whether it is a number, or one element on the cpu, that integers of `dtype` see as 0."""
+    if isinstance(divisor, View):
+        known = not divisor.layout.shape and divisor.is_cpu and not divisor.device.level
+        return known and divisor.dtype.category == 1 and not divisor.item()
+    if divisor.__class__ is int:
+        return not divisor & ((1 << 8 * dtype.itemsize) - 1 if dtype.category else -1)
+    return divisor is False and dtype.category == 1  # bools by bools are refused elsewhere
 
 
 @elementwise(
@@ -60,10 +82,11 @@ def check_divisor(other):
     samples=binary(apart, distant),
     refuses=unsupported("div_floor_cpu", "bool"),
     operator="floordiv",
+    gate=by_a_number,
 )
 def floor_divide(input, other):
     "input / other, rounded down"
-    check_divisor(other)
+    check_divisor(input, other)
     return np.floor_divide(input, other)
 
 
@@ -72,10 +95,11 @@ def floor_divide(input, other):
     vjp={"input": nothing, "other": nothing_for_other},
     samples=binary(apart, distant),
     refuses=unsupported("div_trunc_cpu", "bool"),
+    gate=by_a_number,
 )
 def _div_trunc(input, other):
     "input / other, rounded towards zero"
-    check_divisor(other)
+    check_divisor(input, other)
     if input.dtype.kind == "f":
         return np.trunc(input / other)
     quotient = np.floor_divide(input, other)
@@ -91,11 +115,12 @@ def _div_trunc(input, other):
     samples=binary(apart, distant),
     refuses=unsupported("remainder_cpu", "bool"),
     operator="mod",
+    gate=by_a_number,
 )
 def remainder(input, other):
     "What input / other rounded down leaves; it has the sign of other"
     if other.dtype.kind != "f":
-        check_divisor(other)
+        check_divisor(input, other)
         return np.remainder(input, other)
     rest = np.asarray(np.fmod(input, other))
     other_side = (rest != 0) & ((rest < 0) != (other < 0))
@@ -111,10 +136,11 @@ def remainder(input, other):
     samples=binary(apart, distant),
     refuses=unsupported("fmod_cpu", "bool"),
     tensors=1,
+    gate=by_a_number,
 )
 def fmod(input, other):
     "What input / other rounded towards zero leaves; it has the sign of input"
-    check_divisor(other)
+    check_divisor(input, other)
     return np.fmod(input, other)
 
 
