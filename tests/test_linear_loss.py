@@ -1,5 +1,7 @@
 """The cross entropy of a linear layer's result, a chunk of rows at a time."""
 
+from math import log
+
 import pytest
 
 import wgtorch as torch
@@ -65,3 +67,13 @@ def test_the_module_has_its_own_layer():
     options = LinearCrossEntropyOptions()
     with pytest.warns(UserWarning, match="``options`` ignored; .*out_features=\\(2,\\)"):
         F.linear_cross_entropy(input, loss.linear.weight.reshape(3, 2, 4), target, options=options)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32, torch.bool], ids=lambda d: d.name)
+def test_classes_are_of_int64_or_uint8(dtype):
+    x, weight, target = torch.ones(3, 5), torch.ones(4, 5), torch.zeros(3, dtype=dtype)
+    with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte, but got"):
+        F.linear_cross_entropy(x, weight, target)
+    with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte, but got"):
+        F.nll_loss(x, target)
+    assert F.cross_entropy(x, target.to(torch.uint8)).item() == pytest.approx(log(5))

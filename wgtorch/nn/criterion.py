@@ -12,6 +12,7 @@ from wgtorch import (
     int64,
     log_softmax,
     logsigmoid,
+    uint8,
     where,
     xlogy,
 )
@@ -274,7 +275,8 @@ def of_probabilities(
     dim = 0 if log.ndim == 1 else 1
     if not target.is_floating_point():
         raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {target.dtype}"
+            f"Expected floating point type for target with class probabilities, got"
+            f" {target.dtype.short}"
         )
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
@@ -318,8 +320,10 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         )
     if have != (*batch, *shape[2:]):
         raise RuntimeError(f"Expected target size {[*batch, *shape[2:]]}, got {list(have)}")
-    if target.is_floating_point():
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    if target.dtype not in (int64, uint8):
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.short}"
+        )
     classes = input.shape[1 if input.ndim > 1 else 0]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
