@@ -4,18 +4,7 @@ wgpu lets other threads run while it works; two that record into one encoder end
 in-place op reads, computes and stores: what another thread stores in between would be lost.
 
 There is one lock, which a thread may take again: no two can wait for each other. No hook runs in
-a turn, and no finalizer takes one. Where every tenth of a microsecond counts, a turn is
-
-    try:
-        take_turn()  # inside: an interrupt that comes right after it finds the turn given back
-        ...
-    finally:
-        try:
-            give_turn()
-        except RuntimeError:  # an interrupt came while it was waited for
-            pass
-
-which takes half as long as `with turn`.
+a turn, and no finalizer takes one.
 """
 
 from __future__ import annotations
@@ -28,9 +17,10 @@ from threading import RLock
 from typing import Any
 
 turn = RLock()
-take_turn, give_turn = turn.acquire, turn.release
 if hasattr(os, "register_at_fork"):  # or a child's copy would stay with a thread it does not have
-    os.register_at_fork(before=take_turn, after_in_parent=give_turn, after_in_child=give_turn)
+    os.register_at_fork(
+        before=turn.acquire, after_in_parent=turn.release, after_in_child=turn.release
+    )
 
 
 def in_turn(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -119,9 +119,8 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Any):
-        self.shape, self.dtype = variable.layout.shape, variable.storage.value.dtype
-        self.parents, self.numbers, self.extras = [], None, None
-        self.variable, self.age = variable, next_age()
+        super().__init__(variable.layout.shape, variable.storage.value.dtype, [])
+        self.variable = variable
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         if grad is not None:

@@ -21,7 +21,7 @@ from wgtorch.dispatch.doors import DOORS, FACES, cast
 from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Op
 from wgtorch.storage import View, gift
-from wgtorch.turns import give_turn, take_turn, turn
+from wgtorch.turns import turn
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -35,14 +35,8 @@ def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Ten
 
     `fresh`: `source` is an op's result that nobody else holds; its dtype must not say more.
     """
-    try:
-        take_turn()
+    with turn:
         return written(target, source, name, fresh)
-    finally:
-        try:  # noqa: SIM105
-            give_turn()
-        except RuntimeError:
-            pass
 
 
 def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Tensor:
@@ -107,17 +101,11 @@ def is_put(target: Tensor, index: Any, value: Any) -> bool:
     if type(value) not in NUMBERS or dtype.encoding is not None or target.layout.overlaps:
         return False
     value = fitting(value, dtype)
-    try:
-        take_turn()
+    with turn:
         if not put_number(home, storage, target.layout, index, value):
             return False
         storage.version += 1
         return True
-    finally:
-        try:  # noqa: SIM105
-            give_turn()
-        except RuntimeError:
-            pass
 
 
 def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
@@ -167,17 +155,11 @@ def inplace(op: Op) -> Callable[..., Tensor]:
             check_leaf(self)
         if state.hooks is not None and is_hooked(self, args, given):
             return write(self, door(self, *args, **given), name, True)
-        try:
-            take_turn()
+        with turn:
             if direct and self.layout.numel >= LARGE and is_overwritten(op, self, args, given):
                 return self
             result = door(self, *args, **given) if given else door(self, *args)
             return written(self, result, name, True)
-        finally:
-            try:  # noqa: SIM105 (which is slow)
-                give_turn()
-            except RuntimeError:
-                pass
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place version of :meth:`{op.name}`: writes the result into `self`."

@@ -7,7 +7,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.integers import integers
+from wgtorch.integers import sizes
 from wgtorch.nn.volumes import avg_pool3d, max_pool3d
 
 
@@ -25,7 +25,7 @@ def power_mean(input: Tensor, norm_type: float, taps: int, pool: Any, largest: A
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None,
               ceil_mode: bool = False) -> Tensor:  # fmt: skip
     """The p-norm of each window."""
-    (size,) = each("lp_pool1d", kernel_size, 1)
+    (size,) = sizes("lp_pool1d", "kernel_size", kernel_size, 3, 1)
     return power_mean(
         input, norm_type, size,
         lambda x: wgtorch.avg_pool1d(x, kernel_size, stride, 0, ceil_mode),
@@ -37,7 +37,7 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
               ceil_mode: bool = False) -> Tensor:  # fmt: skip
     """The p-norm of each window."""
     return power_mean(
-        input, norm_type, prod(each("lp_pool2d", kernel_size, 2)),
+        input, norm_type, prod(sizes("lp_pool2d", "kernel_size", kernel_size, 3, 2)),
         lambda x: wgtorch.avg_pool2d(x, kernel_size, stride, 0, ceil_mode),
         lambda x: wgtorch.max_pool2d(x, kernel_size, stride, 0, 1, ceil_mode),
     )  # fmt: skip
@@ -47,16 +47,10 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
               ceil_mode: bool = False) -> Tensor:  # fmt: skip
     """The p-norm of each window."""
     return power_mean(
-        input, norm_type, prod(each("lp_pool3d", kernel_size, 3)),
+        input, norm_type, prod(sizes("lp_pool3d", "kernel_size", kernel_size, 3, 3)),
         lambda x: avg_pool3d(x, kernel_size, stride, 0, ceil_mode),
         lambda x: max_pool3d(x, kernel_size, stride, 0, 1, ceil_mode),
     )  # fmt: skip
-
-
-def each(op: str, size: Any, count: int) -> tuple[int, ...]:
-    """A window's sizes."""
-    found = integers(op, "kernel_size", size, 3)
-    return (found,) * count if isinstance(found, int) else found * (count // len(found))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:

@@ -5,7 +5,7 @@ the same order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,16 @@ def mode_constants(facts: Facts) -> dict[str, int | bool]:
     return {"DIMS": len(facts.attrs["pads"]) // 2} | {m.upper(): m == mode for m in MODES}
 
 
+BOTH: dict[str, Any] = {  # facts of the two ops, each the gradient of the other
+    "dtype": lambda input, **attrs: input,
+    "places": outer_places,
+    "constants": mode_constants,
+    "promotes": False,
+    "torch": "none",
+    "complex": True,
+}
+
+
 def samples(rng):
     yield (normal(rng, 2, 3, 4), (2, 1), "reflect"), {}
     yield (normal(rng, 2, 3, 4), (2, 1, 0, 2), "replicate"), {}
@@ -85,15 +95,10 @@ def back_samples(rng):
     Map,
     shader="margins.wgsl",
     shape=lambda input, pads, mode: widened(input, pads),
-    dtype=lambda input, **attrs: input,
     numbers=lambda facts: line_numbers(facts, facts.layouts[0].shape),
-    places=outer_places,
-    constants=mode_constants,
-    promotes=False,
     vjp={"input": lambda grad, pads, mode: grad._margins_backward(pads, mode)},
     samples=samples,
-    torch="none",
-    complex=True,
+    **BOTH,
 )
 def _margins(input, pads: tuple, mode: str):
     """`input` with margins, in pairs from the last dimension: mirrored elements ("reflect"), the
@@ -107,15 +112,10 @@ def _margins(input, pads: tuple, mode: str):
     Map,
     shader="margins_backward.wgsl",
     shape=lambda input, pads, mode: widened(input, pads, -1),
-    dtype=lambda input, **attrs: input,
     numbers=lambda facts: line_numbers(facts, facts.out.shape),
-    places=outer_places,
-    constants=mode_constants,
-    promotes=False,
     vjp={"input": lambda grad, pads, mode: grad._margins(pads, mode)},
     samples=back_samples,
-    torch="none",
-    complex=True,
+    **BOTH,
 )
 def _margins_backward(input, pads: tuple, mode: str):
     "For each element that such margins are made of, the sum of the elements it became."
