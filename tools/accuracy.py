@@ -3,7 +3,7 @@
 Runs each float32 function of shaders/lib over bit patterns spread evenly over all floats, and
 densely where it curves, against float64 references; prints the largest error, where it is, what
 becomes of subnormals, how many special values are wrong, and the error of WGSL's own function.
-`--count N` bit patterns (default 2^18), `--checked` compiles with the run-time checks on.
+`--count N` bit patterns (default 2^20), `--checked` compiles with the run-time checks on.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def errors(entry: Entry, got: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray
     return np.where(plain, np.nan_to_num(error), 0), unlike & ~edge
 
 
-def sweep(entry: Entry, count: int = 1 << 18, trusted: bool = True) -> Report:
+def sweep(entry: Entry, count: int = 1 << 20, trusted: bool = True) -> Report:
     """Runs one function over many operands."""
     given = operands(entry, count)
     got = run(entry.said(), *given, trusted=trusted)
@@ -279,7 +279,7 @@ def line(report: Report) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--count", type=int, default=1 << 18)
+    parser.add_argument("--count", type=int, default=1 << 20)
     parser.add_argument("--checked", action="store_true", help="modules with run-time checks")
     options = parser.parse_args()
     started = time.perf_counter()

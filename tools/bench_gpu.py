@@ -30,6 +30,17 @@ STEADY = 0.01  # spread of a few rounds that counts as steady
 WARM, PATIENCE = 0.5, 2.5  # seconds: at least until clocks are up, at most until rounds agree
 
 
+def queued(work: Callable, wait: Callable, repeats: int) -> float:
+    """Seconds per piece of so many that are queued before one wait."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        kept = work()
+    wait()
+    took = time.perf_counter() - start
+    del kept
+    return took / repeats
+
+
 def timed(work: Callable, wait: Callable, repeats: int = QUEUED) -> float:
     """Seconds per piece in the steady state: the median of several rounds of queued pieces.
 
@@ -38,13 +49,7 @@ def timed(work: Callable, wait: Callable, repeats: int = QUEUED) -> float:
     """
 
     def round_() -> float:
-        start = time.perf_counter()
-        for _ in range(repeats):
-            kept = work()
-        wait()
-        took = time.perf_counter() - start
-        del kept
-        return took / repeats
+        return queued(work, wait, repeats)
 
     begin, recent = time.perf_counter(), [round_()]
     while time.perf_counter() - begin < PATIENCE:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import wgtorch
+import bench_gpu
+from bench_gpu import cuda
 
-try:
-    import torch as cuda
-except ImportError:
-    cuda = None
-else:
-    cuda = cuda if cuda.cuda.is_available() else None  # type: ignore[assignment]
+import wgtorch
 
 RNG = np.random.default_rng(0)
 FAR = 3.0  # times as slow: marked
@@ -85,24 +80,14 @@ def made(said: str, small: bool) -> tuple[str, np.ndarray]:
 
 def least(work: Callable, wait: Callable) -> float:
     """Microseconds of one piece."""
-
-    def round_(count: int) -> float:
-        start = time.perf_counter()
-        for _ in range(count):
-            kept = work()
-        wait()
-        took = time.perf_counter() - start
-        del kept
-        return took / count
-
-    round_(1)
-    count = max(1, min(50, int(BUDGET / max(round_(1), 1e-6))))
-    return 1e6 * min(round_(count) for _ in range(4))
+    bench_gpu.queued(work, wait, 1)
+    count = max(1, min(50, int(BUDGET / max(bench_gpu.queued(work, wait, 1), 1e-6))))
+    return 1e6 * min(bench_gpu.queued(work, wait, count) for _ in range(4))
 
 
 def filled(results: Any) -> Any:
     for result in results if isinstance(results, tuple | list) else (results,):
-        result.device.backend.fill(result.storage.value)
+        bench_gpu.filled(result)
     return results
 
 
