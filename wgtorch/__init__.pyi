@@ -793,6 +793,7 @@ from wgtorch.nn.functional import pairwise_distance as pairwise_distance
 from wgtorch.nn.functional import pdist as pdist
 from wgtorch.nn.functional import pixel_shuffle as pixel_shuffle
 from wgtorch.nn.functional import pixel_unshuffle as pixel_unshuffle
+from wgtorch.nn.utils.weight_norm import norm_except_dim as norm_except_dim
 from wgtorch.types import AxesRecord as AxesRecord
 from wgtorch.types import DeviceInput as DeviceInput
 from wgtorch.types import DeviceLike as DeviceLike

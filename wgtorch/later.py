@@ -58,6 +58,7 @@ LATER = {
     **dict.fromkeys(INNER, "native_names"),
     **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "lowrank"),
     **dict.fromkeys(FUNCTIONAL, "nn.functional"),
+    "norm_except_dim": "nn.utils.weight_norm",
     **dict.fromkeys(TYPES, "types"),
     **dict.fromkeys(("Torch", "create_torch"), "namespace"),
     **dict.fromkeys(("apply_out", "create_cum_extreme_result"), "_ops"),

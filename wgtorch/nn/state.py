@@ -235,6 +235,12 @@ class Stateful(Tree):
         unexpected_keys, error_msgs)` runs before this module loads its own state."""
         return hung(self._load_state_dict_pre_hooks, OfModule(hook, self))
 
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable, with_module: bool = False
+    ) -> RemovableHandle:
+        """The same for hooks that do not take the module, unless `with_module`."""
+        return hung(self._load_state_dict_pre_hooks, OfModule(hook, self) if with_module else hook)
+
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """`hook(module, incompatible_keys)` runs after the module and its children loaded."""
         return hung(self._load_state_dict_post_hooks, hook)
