@@ -163,6 +163,9 @@ SCHEDULES = [
     "SequentialLR(o, [LinearLR(o, 0.1, 1.0, 4), CosineAnnealingLR(o, 10), ExponentialLR(o, 0.5)],"
     " [4, 12])",
     "ChainedScheduler([ExponentialLR(o, 0.9), StepLR(o, 4)])",
+    "SWALR(o, 0.05)",
+    "SWALR(o, [0.05, 0.8], 7, 'linear')",
+    "SWALR(o, 0.05, 0)",
 ]
 
 
@@ -171,7 +174,8 @@ def course(library, form, kind):
     groups = [{"params": [library.ones(1, requires_grad=True)]} for _ in range(2)]
     groups[1]["lr"] = 0.5
     optimizer = getattr(library.optim, kind)(groups, **options)
-    schedule = eval(form, vars(library.optim.lr_scheduler) | {"o": optimizer})
+    known = vars(library.optim.lr_scheduler) | vars(library.optim.swa_utils)
+    schedule = eval(form, known | {"o": optimizer})
     seen = [schedule.get_last_lr()]
     for step in range(25):
         optimizer.step()

@@ -1,7 +1,7 @@
 """Optimizers, which change parameters by their gradients, and learning rate schedules."""
 
 from wgtorch.absent import answer_for
-from wgtorch.optim import lr_scheduler
+from wgtorch.optim import lr_scheduler, swa_utils
 from wgtorch.optim.adadelta import Adadelta
 from wgtorch.optim.adafactor import Adafactor
 from wgtorch.optim.adagrad import Adagrad
@@ -20,7 +20,7 @@ from wgtorch.optim.sgd import SGD
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
-    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler",
+    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
 
 answer_for(__name__)
