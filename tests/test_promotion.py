@@ -95,6 +95,23 @@ def test_halves_round_once_per_op(device):
     assert (torch.tensor([256.0], dtype=torch.bfloat16, device=device) + 1).item() == 256
 
 
+def test_a_number_beside_halves_is_one_of_them(device):
+    """But for + - * /, where it is as wide as what halves are computed in (PyTorch's, on CUDA)."""
+    x = torch.tensor([0.1, 1.0, -2.5], dtype=torch.float16, device=device)
+    assert (x == 0.1).tolist() == [True, False, False]
+    assert (x.bfloat16() < 1.001).tolist() == [True, False, True]
+    assert (70000 // x).isnan().all() and (70000 % x).isnan().all()
+    assert (-70000 % x).isnan().all() and (65505 % x[2:]).tolist() == [-1]
+    assert (x % 70000).tolist() == [x[0].item(), 1, torch.inf]
+    assert (x // -70000)[1:].tolist() == [-1, 0]
+    assert (70000**x).tolist() == [torch.inf, torch.inf, 0]
+    assert (x * 70000)[0].item() == 7000 and (x + 1e5 - 1e5)[1].item() == torch.inf
+    for dtype, word in ((torch.float16, "Half"), (torch.bfloat16, "BFloat16")):
+        with pytest.raises(RuntimeError, match=f"to type c10::{word} without overflow"):
+            x.to(dtype) ** (65505 if word == "Half" else -1e39)
+    assert (x**-torch.inf).tolist() == [torch.inf, 1, 0]
+
+
 def test_a_write_keeps_the_dtype_or_says_that_it_cannot(device):
     x = torch.ones(2, dtype=torch.int32, device=device)
     x += True

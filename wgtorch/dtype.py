@@ -93,6 +93,7 @@ ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, floa
 ALIASES = {"float": float32, "double": float64, "half": float16, "short": int16, "int": int32,
            "long": int64, "cfloat": complex64, "cdouble": complex128}  # fmt: skip
 REAL = {complex64: float32, complex128: float64}
+HALVES = {float16: "c10::Half", bfloat16: "c10::BFloat16"}  # and what PyTorch's messages say
 
 NAMES = {dtype.name: dtype for dtype in ALL}  # those of users come to them
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}

@@ -131,9 +131,8 @@ class Elementwise(Op):
     """One number in, one number out, at every index. Broadcasts, promotes, fuses.
 
     `wgsl` is a scalar expression over the parameters, or one per group of compute types ("float",
-    "int", "i64" ...). A function in it that WGSL lacks is looked up in shaders/lib as
-    `name_f32`, `name_i32` and so on. Attributes are numbers and travel at run time. Bools are
-    computed as 0 and 1.
+    "int", "i64" ...). A function in it that WGSL lacks is looked up in shaders/lib as `name_f32`,
+    `name_i32` ... Attributes are numbers and travel at run time. Bools are computed as 0 and 1.
     """
 
     wgsl: str | dict[str, str]
@@ -146,6 +145,7 @@ class Elementwise(Op):
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index
     ufunc: Callable | None = None  # numpy's function that it is, which can write where it reads
+    wide: bool = False  # whether a number may be one that the dtype of halves beside it cannot hold
 
     def compute_dtype(self, *kinds: DType | ZeroDim | type) -> DType:
         """From the operands' kinds; a Python number is given as its type."""

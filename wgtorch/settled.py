@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from wgtorch.dtype import DType, bool_, complex128, float64
+from wgtorch.dtype import HALVES, DType, bool_, complex128, float64
 from wgtorch.layout import Layout
 
 if TYPE_CHECKING:
@@ -20,12 +20,13 @@ KEPT = 1 << 13  # of each op
 class TypedOp:
     """An elementwise op at given dtypes: what a promise promises, one object per op and dtypes."""
 
-    __slots__ = ("compute", "dtype", "is_double", "op", "operands")
+    __slots__ = ("compute", "dtype", "is_double", "narrow", "op", "operands")
 
     def __init__(self, op: Elementwise, compute: DType):
         self.op, self.compute = op, compute
         self.is_double = compute is float64 or compute is complex128  # few GPUs have these
         self.dtype = op.result_dtype(compute)
+        self.narrow = compute in HALVES and not op.wide  # whether numbers are rounded first
         self.operands = [bool_ if op.markers[n] == "Condition" else compute for n in op.inputs]
 
     def __repr__(self) -> str:

@@ -56,6 +56,8 @@ class CPU:
                         array, cast = converted(array, kind), op.casts
                 else:
                     array = number(arg, kind)
+                    if typed.narrow:
+                        array = array.astype(typed.compute.np).astype(kind)
                 arrays.append(array)
             if cast:  # done: what was cast is memory of its own
                 return self._made(arrays[0], typed.dtype, out)

@@ -58,6 +58,7 @@ def with_alpha(door):
     front=with_alpha,
     operator="add",
     ufunc=np.add,
+    wide=True,
     complex=True,
 )
 def add(input, other):
@@ -73,6 +74,7 @@ def add(input, other):
     front=with_alpha,
     operator="sub",
     ufunc=np.subtract,
+    wide=True,
     aliases=("subtract",),
     complex=True,
 )
@@ -123,6 +125,7 @@ def positive(input):
     samples=binary(),
     operator="mul",
     ufunc=np.multiply,
+    wide=True,
     aliases=("multiply",),
     complex=True,
 )

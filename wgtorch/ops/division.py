@@ -40,6 +40,7 @@ def with_rounding_mode(door):
     front=with_rounding_mode,
     operator="truediv",
     ufunc=np.true_divide,
+    wide=True,
     aliases=("divide", "true_divide"),
     complex=True,
 )

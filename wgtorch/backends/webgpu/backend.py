@@ -21,6 +21,7 @@ from wgtorch.backends.webgpu.fusion import (
     promised,
 )
 from wgtorch.backends.webgpu.gpu import GPU
+from wgtorch.backends.webgpu.halves import narrowed
 from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
@@ -116,6 +117,8 @@ class WebGPU:
                     size += arg.size
             elif type(arg) is int and not LEAST_INT <= arg < MOST_INT:
                 raise OverflowError(f"{typed.op.name}: {arg} is too big for any integer dtype")
+            elif typed.narrow:
+                arg = narrowed(arg, typed.compute)
             operands.append(arg)
         value = promised(self.device, typed, operands, attrs, out, size)
         if size >= MAX_FUSED:

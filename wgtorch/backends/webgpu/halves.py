@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from wgtorch.dtype import DType
+
 TRIAL = """
 @group(0) @binding(0) var<storage, read> given: array<u32>;
 @group(0) @binding(1) var<storage, read_write> found: array<u32>;
@@ -22,6 +24,12 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     found[2u * id.x + 1u] = bitcast<u32>(unpack2x16float(given[id.x] & 0xffffu).x);
 }
 """
+
+
+def narrowed(value: float, half: DType) -> float:
+    """The number that a dtype of halves, bfloat16 too, holds for this one."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value).astype(half.np))
 
 
 def are_native(device: wgpu.GPUDevice) -> bool:
