@@ -236,3 +236,20 @@ def test_norms_name_what_they_cannot_take(device):
         F.group_norm(x, 0)
     with pytest.raises(RuntimeError, match="to be defined when use_input_stats is false"):
         F.instance_norm(x.reshape(1, 3, 4), use_input_stats=False)
+
+
+@pytest.mark.parametrize("norm", ["instance_norm", "batch_norm"])
+def test_what_is_constant_is_0_where_no_eps_keeps_it_from_infinity(device, norm):
+    x = torch.tensor([[[1.0, 3.0], [5.0, 5.0]]], device=device, requires_grad=True)
+    weight = torch.tensor([2.0, 3.0], device=device, requires_grad=True)
+    bias = torch.ones(2, device=device)
+    out = getattr(torch, norm)(x, weight, bias, None, None, True, 0.1, 0.0, False)
+    assert out.tolist() == [[[-1, 3], [1, 1]]]
+    (out * torch.tensor([1.0, 2.0], device=device)).sum().backward()
+    assert x.grad.tolist() == [[[0, 0], [0, 0]]] and weight.grad.tolist() == [1, 0]
+
+
+def test_no_channels_have_no_mean(device):
+    x = torch.ones(2, 0, 3, device=device, requires_grad=True)
+    torch.nn.functional.instance_norm(x).sum().backward()
+    assert x.grad.shape == (2, 0, 3)

@@ -36,6 +36,10 @@ def test_activations_at_the_ends_of_what_floats_can_say(device):
     assert slopes(F.hardswish, x)[0].tolist() == [1, 0, 1]
     x = torch.tensor([3.4e38, -3.4e38, 1.0], device=device, requires_grad=True)
     assert slopes(F.softsign, x)[1].tolist() == [0, 0, -0.25]
+    for function in (torch.atan, torch.asinh, torch.square, lambda x: torch.atan2(x, x[2])):
+        assert slopes(function, x)[1].isfinite().all(), function
+    assert slopes(torch.atan, x)[1].tolist() == [0, 0, -0.5]
+    assert slopes(torch.acosh, x[:1])[1].tolist() == [0]
 
 
 def test_digamma_is_flat_at_infinity(device):

@@ -96,8 +96,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
             spatial *= n
         if spatial == 1:
             raise ValueError(
-                "Expected more than 1 spatial element when training, got input size"
-                f" {tuple(input.shape)}"
+                f"Expected more than 1 spatial element when training, got input size {input.shape}"
             )
     return wgtorch.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats,
                                  momentum, eps, False)  # fmt: skip

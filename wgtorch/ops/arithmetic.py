@@ -140,7 +140,7 @@ def in_int64_for_bools(door):
 
 @elementwise(
     "input * input",
-    vjp={"input": lambda grad, input: grad * (input * 2)},
+    vjp={"input": lambda grad, input: grad * input * 2},  # input * 2 may be infinite
     samples=unary(),
     gate=in_int64_for_bools,
     complex=True,

@@ -134,6 +134,8 @@ def batch_norm(input, weight: Maybe, bias: Maybe, running_mean: Maybe, running_v
         moved(running_mean, mean.reshape(running_mean.shape), momentum)
     if running_var is not None:
         moved(running_var, var.reshape(running_var.shape), momentum)
+    if not eps:
+        return by_channel(normed_or_zero(input, dims), weight, bias).to(input.dtype)
     if any(t.device.level for t in tensors(input, weight, bias)):
         mean, rstd = row_stats(input, dims, eps)
         return by_channel((input - mean) * rstd, weight, bias).to(input.dtype)
@@ -177,4 +179,15 @@ def instance_norm(input, weight: Maybe = None, bias: Maybe = None, running_mean:
         moved(running_mean, known.mean(dims).mean(0), momentum)
     if running_var is not None:
         moved(running_var, known.var(dims).mean(0), momentum)
+    if not input.numel():
+        return by_channel(input * 1, weight, bias).to(input.dtype)
+    if not eps:
+        return by_channel(normed_or_zero(input, dims), weight, bias).to(input.dtype)
     return in_groups(input, input.shape[1], weight, bias, eps)
+
+
+def normed_or_zero(input, dims: tuple[int, ...]):
+    """At mean 0 and variance 1, but what is constant, which has no scale, is 0."""
+    wide = input.float() if input.dtype.itemsize == 2 else input
+    var = wide.var(dims, correction=0, keepdim=True)
+    return (wide - wide.mean(dims, True)) * var.masked_fill(var == 0, float("inf")).rsqrt()

@@ -48,7 +48,7 @@ def acos(input):
     return np.arccos(input)
 
 
-@angle("atan(input)", lambda grad, input: grad / (input * input + 1), aliases=("arctan",))
+@angle("atan(input)", lambda grad, input: grad / (input.square() + 1), aliases=("arctan",))
 def atan(input):
     "The angle in (-pi/2, pi/2) with this tangent"
     return np.arctan(input)
@@ -56,7 +56,7 @@ def atan(input):
 
 def over_square(grad, leg, input, other):
     """grad * leg / (input ** 2 + other ** 2), and 0 at the origin."""
-    square = input * input + other * other
+    square = input.square() + other.square()
     return (grad * leg / square).masked_fill(square == 0, 0)
 
 
@@ -94,7 +94,7 @@ def tanh(input):
     return np.tanh(input)
 
 
-@angle("asinh(input)", lambda grad, input: grad * (input * input + 1).rsqrt(),
+@angle("asinh(input)", lambda grad, input: grad * (input.square() + 1).rsqrt(),
        aliases=("arcsinh",))  # fmt: skip
 def asinh(input):
     "The inverse of sinh"
@@ -104,7 +104,7 @@ def asinh(input):
 def slope_of_acosh(grad, input):
     if input.dtype.is_complex:  # the two roots as one would have another cut
         return grad * ((input + 1).rsqrt() * (input - 1).rsqrt())
-    return grad * (input * input - 1).rsqrt()
+    return grad * (input.square() - 1).rsqrt()
 
 
 @angle("acosh(input)", slope_of_acosh, beyond,
