@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgtorch.dtype import result_kind
 from wgtorch.op import Condition, elementwise
 from wgtorch.ops.arguments import unsupported
 from wgtorch.ops.samples import binary, bools, integers, unary
+from wgtorch.storage import View
 
 # Truth: any element that is not zero counts as true
 
 
+def of_one_dtype(door):
+    """What yields to another dtype is true or not as one of that, as PyTorch takes it."""
+
+    def call(input, other):
+        if isinstance(input, View) and isinstance(other, View) and input.dtype is not other.dtype:
+            dtype = result_kind(*[t.dtype if t.ndim else t.dtype.zero_dim for t in (input, other)])
+            input, other = [
+                t if t.ndim or t.dtype.itemsize <= dtype.itemsize else t.to(dtype)
+                for t in (input, other)
+            ]
+        return door(input, other)
+
+    return call
+
+
 def combined(wgsl: str):
-    return elementwise(wgsl, samples=binary(integers), result="bool", complex=True, tensors=2)
+    return elementwise(wgsl, samples=binary(integers), result="bool", complex=True, tensors=2,
+                       gate=of_one_dtype)  # fmt: skip
 
 
 @combined("input && other")
