@@ -51,7 +51,7 @@ CASES = {  # name: (call, exception, part of its text)
     "unknown device": (lambda m: torch.zeros(2, device="moon"), RuntimeError, "moon"),
     "fill with None": (lambda m: m.floats(2).fill_(None), TypeError, "Number, not NoneType"),
     "fill with a word": (lambda m: m.floats(2).fill_("a"), TypeError, "Number, not str"),
-    "NaN into ints": (lambda m: m.ints(2).fill_(NAN), RuntimeError, "int64 without overflow"),
+    "NaN into ints": (lambda m: m.ints(2).fill_(NAN), RuntimeError, "int64_t without overflow"),
     "write NaN": (lambda m: m.ints(2).__setitem__(0, NAN), RuntimeError, "without overflow"),
     "300 as uint8": (lambda m: m.of([300], torch.uint8), RuntimeError, "uint8 without overflow"),
     "NaN as int64": (lambda m: m.of([NAN], torch.int64), RuntimeError, "without overflow"),

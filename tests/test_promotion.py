@@ -112,6 +112,37 @@ def test_a_number_beside_halves_is_one_of_them(device):
     assert (x**-torch.inf).tolist() == [torch.inf, 1, 0]
 
 
+@pytest.mark.parametrize("name", ["uint8", "int8"])
+def test_a_number_that_becomes_an_element_must_be_one_of_the_dtype(device, name):
+    """Where there are no signs, negative ints wrap and are no error."""
+    x = torch.tensor([0, 100], device=device).to(getattr(torch, name))
+    known = {"uint8": (255, 128, [255, 255]), "int8": (-1, -128, [0, 100])}[name]
+    assert x.clamp_min(-1).tolist() == x.clamp(min=-1).tolist() == known[2]
+    assert x.clamp(-1, 5).tolist() == ([5, 5] if name == "uint8" else [0, 5])
+    assert torch.where(x > 0, x, -128).tolist() == [known[1], 100]
+    assert x.masked_fill(x > 0, -1).tolist() == [0, known[0]]
+    assert torch.nn.functional.threshold(x, 5, -1).tolist() == [known[0], 100]
+    assert torch.addcmul(x, x, x, value=-1)[0] == 0
+    assert x.clamp(-1, 0.5).tolist() == [0, 0.5] and x.clamp(torch.inf).dtype is torch.float32
+    for call in (
+        lambda: x.clamp_max(300), lambda: x.clamp(0, 300), lambda: x.clamp(min=-256),
+        lambda: torch.where(x > 0, 300, x), lambda: x.masked_fill(x > 0, torch.inf),
+        lambda: x**300, lambda: x.add(x, alpha=300), lambda: torch.addcmul(x, x, x, value=300),
+        lambda: x.__setitem__(0, -256.5), lambda: torch.full_like(x, 300),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"to type {name}_t without overflow"):
+            call()
+
+
+def test_a_truth_of_a_yielding_operand_is_taken_in_the_other_dtype(device):
+    x = torch.tensor([0, 1], dtype=torch.uint8, device=device)
+    assert x.logical_or(torch.tensor(256, device=device)).tolist() == [False, True]
+    assert torch.tensor(257, device=device).logical_and(x).tolist() == [False, True]
+    tiny = torch.tensor(1e-8, device=device)
+    assert x.half().logical_xor(tiny).tolist() == [False, True]
+    assert x.bfloat16().logical_xor(tiny).tolist() == [True, False]
+
+
 def test_a_write_keeps_the_dtype_or_says_that_it_cannot(device):
     x = torch.ones(2, dtype=torch.int32, device=device)
     x += True

@@ -58,7 +58,7 @@ def check_fits(array: np.ndarray, dtype: DType, wraps: bool) -> None:
         if wraps and np.isfinite(ends).all():
             return
         for end in ends:
-            dtypes.fitting(end.item(), dtype)
+            dtypes.fitting(end.item(), dtype, dtype.name)
 
 
 def real_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
@@ -83,7 +83,7 @@ def as_array(data: Any) -> tuple[np.ndarray, DType]:
         return np.asarray(data), dtypes.from_numpy(data.dtype)
     if isinstance(data, bool | int | float | complex):
         kind = dtypes.of_number(type(data))
-        return np.asarray(dtypes.fitting(data, kind) if kind is int64 else data), kind
+        return np.asarray(dtypes.fitting(data, kind, kind.name) if kind is int64 else data), kind
     if hasattr(data, "__array__"):
         array = np.asarray(data)
         return array, dtypes.from_numpy(array.dtype)

@@ -93,7 +93,7 @@ ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, floa
 ALIASES = {"float": float32, "double": float64, "half": float16, "short": int16, "int": int32,
            "long": int64, "cfloat": complex64, "cdouble": complex128}  # fmt: skip
 REAL = {complex64: float32, complex128: float64}
-HALVES = {float16: "c10::Half", bfloat16: "c10::BFloat16"}  # and what PyTorch's messages say
+HALVES = (float16, bfloat16)
 
 NAMES = {dtype.name: dtype for dtype in ALL}  # those of users come to them
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}
@@ -150,8 +150,9 @@ def asked(dtype: Any) -> DType:
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
 
 
-def fitting(value: Any, dtype: DType) -> Any:
-    """A number as one of `dtype`. Negative ones wrap where it has no signs, as PyTorch's do."""
+def fitting(value: Any, dtype: DType, named: str = "") -> Any:
+    """A number as one of `dtype`, which the complaint about another calls so; by default as C++.
+    Negative ints wrap where it has no signs, as PyTorch's do."""
     if not isinstance(value, SCALARS):
         raise TypeError(f"argument 'value' must be Number, not {type(value).__name__}")
     if dtype.category == 3:
@@ -159,19 +160,31 @@ def fitting(value: Any, dtype: DType) -> Any:
         return complex(fitting(parts.real, REAL[dtype]), fitting(parts.imag, REAL[dtype]))
     if isinstance(value, COMPLEX):
         if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+            raise overflow(dtype, named)
         value = value.real
     if dtype is bool_:
         return bool(value)
     most = most_of(dtype)
     least = -most if dtype.category > 1 or not dtype.is_signed else -most - 1
+    if dtype is uint8 and isinstance(value, float):
+        least = 0
     if not least <= value <= most:
         infinite = dtype.category > 1 and (value != value or value in (INFINITY, -INFINITY))
         if not infinite:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    return int(value) if dtype.category < 2 else value
+            raise overflow(dtype, named)
+    if dtype.category > 1:
+        return value
+    return int(value) & 255 if dtype is uint8 else int(value)
 
 
+def overflow(dtype: DType, named: str = "") -> RuntimeError:
+    named = named or CONVERTED.get(dtype.name, dtype.name)
+    return RuntimeError(f"value cannot be converted to type {named} without overflow")
+
+
+CONVERTED = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
+             "int64": "int64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+             "float32": "float", "float64": "double"}  # fmt: skip
 INFINITY = float("inf")
 SCALARS = (bool, int, float, complex, np.number, np.bool_)
 COMPLEX = (complex, np.complexfloating)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
-from wgtorch.dtype import DType, of_number
+from wgtorch.dtype import SCALARS, DType, fitting, float32, of_number, result_kind
 from wgtorch.integers import integer
 from wgtorch.storage import View
 
@@ -13,9 +14,6 @@ C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int
            "int32": "int", "int64": "long int", "float16": "c10::Half",
            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
-SHORT_NAMES = C_NAMES | {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t",
-                         "int64": "int64_t"}  # fmt: skip
 
 
 def unsupported(kernel: str, *categories: str) -> dict[str, str]:
@@ -32,27 +30,16 @@ def category(operand: Any) -> int:
     return (operand.dtype if isinstance(operand, View) else of_number(type(operand))).category
 
 
+def common_dtype(*tensors: Any) -> DType:
+    """What they are promoted to."""
+    return result_kind(*[t.dtype if t.ndim else t.dtype.zero_dim for t in tensors])
+
+
 def as_element(number: Any, dtype: DType) -> Any:
     """A Python number as an element of such a tensor."""
-    if isinstance(number, complex) and dtype.category < 3:
-        if number.imag:
-            raise RuntimeError(
-                f"value cannot be converted to type {SHORT_NAMES[dtype.name]} without overflow"
-            )
-        number = number.real
-    if dtype.category >= 2 or not isinstance(number, bool | int | float):
+    if dtype is float32 and type(number) is float and not 3e38 < abs(number) < inf:
         return number
-    return held(int(number), dtype) if dtype.category else bool(number)
-
-
-def held(number: Any, dtype: DType) -> Any:
-    """The number, which an integer dtype must be able to hold."""
-    if dtype.category == 1 and isinstance(number, int):
-        bits = 8 * dtype.itemsize
-        low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.is_signed else (0, 1 << bits)
-        if not low <= number < high:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    return number
+    return fitting(number, dtype) if isinstance(number, SCALARS) else number
 
 
 def alike(input: Any, **others: Any) -> Any:

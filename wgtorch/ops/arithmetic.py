@@ -8,7 +8,9 @@ from wgtorch.dtype import bool_, int64
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import (
     alike,
+    as_element,
     category,
+    common_dtype,
     floats_only,
     no_numbers,
     nothing,
@@ -45,6 +47,10 @@ def with_alpha(door):
         if isinstance(alpha, float) and kind < 2:
             raise RuntimeError(
                 "For integral input tensors, argument alpha must not be a floating point number."
+            )
+        if kind == 1:
+            alpha = as_element(
+                alpha, common_dtype(*[t for t in (input, other) if isinstance(t, View)])
             )
         return door(input, other * (alpha if kind else bool(alpha)))
 
@@ -156,8 +162,8 @@ def whole_for_integers(door):
             return input + value * tensor1 * tensor2
         if isinstance(input, View) and input.storage.value.dtype.category > 1:
             return door(input, tensor1, tensor2, value=value)
-        if type(value) is float and max(map(category, (input, tensor1, tensor2))) < 2:
-            value = int(value)
+        dtype = common_dtype(input, tensor1, tensor2)
+        value = as_element(value, dtype) if dtype.category == 1 else value
         return door(input, tensor1, tensor2, value=value)
 
     return call
@@ -209,6 +215,7 @@ def of_one_float_dtype(door):
     ],
     refuses=floats_only("lerp_kernel_tensor"),
     gate=of_one_float_dtype,
+    wide=True,
 )
 def lerp(input, end, weight):
     "Linear interpolation from input (weight 0) to end (weight 1)"

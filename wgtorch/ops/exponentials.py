@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from cmath import log as log_of
-from math import inf
 from math import log as ln
 
-import ml_dtypes
 import numpy as np
 
-from wgtorch.dtype import HALVES, complex128, float64
+from wgtorch.dtype import HALVES, complex128, fitting, float64
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import category, floats_only, no_numbers, unsupported
 from wgtorch.ops.samples import binary, distant, inside, normal, positive, unary
@@ -35,8 +33,8 @@ def shorter_ways(door):
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             if exponent == -1:
                 return input.reciprocal()
-            if exponent > 65504 or exponent < -65504:
-                check_exponent(exponent, input.dtype)
+            if exponent > 127 or exponent < -127:
+                check_exponent(exponent, kind, input.dtype)
         elif kind is bool and category(input) == 0:
             return input if exponent else input | True
         return door(input, exponent)
@@ -44,11 +42,10 @@ def shorter_ways(door):
     return call
 
 
-def check_exponent(exponent, dtype):
-    """PyTorch's complaint about one that halves cannot hold."""
-    most = float(ml_dtypes.finfo(dtype.np).max) if dtype in HALVES else inf
-    if most < abs(exponent) < inf:
-        raise RuntimeError(f"value cannot be converted to type {HALVES[dtype]} without overflow")
+def check_exponent(exponent, kind, dtype):
+    """It must be a number of the base's dtype, unless it lifts that to floats of 32 bits."""
+    if dtype in HALVES or (kind is int and dtype.category == 1):
+        fitting(exponent, dtype)
 
 
 @elementwise(

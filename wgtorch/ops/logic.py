@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgtorch.dtype import result_kind
 from wgtorch.op import Condition, elementwise
-from wgtorch.ops.arguments import unsupported
+from wgtorch.ops.arguments import common_dtype, unsupported
 from wgtorch.ops.samples import binary, bools, integers, unary
 from wgtorch.storage import View
 
@@ -18,7 +17,7 @@ def of_one_dtype(door):
 
     def call(input, other):
         if isinstance(input, View) and isinstance(other, View) and input.dtype is not other.dtype:
-            dtype = result_kind(*[t.dtype if t.ndim else t.dtype.zero_dim for t in (input, other)])
+            dtype = common_dtype(input, other)
             input, other = [
                 t if t.ndim or t.dtype.itemsize <= dtype.itemsize else t.to(dtype)
                 for t in (input, other)

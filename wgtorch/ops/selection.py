@@ -5,13 +5,12 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from wgtorch.dtype import bfloat16, bool_, float16, float32, float64, uint8
+from wgtorch.dtype import bfloat16, bool_, float16, float32, float64, result_kind, uint8
 from wgtorch.op import Condition, Other, elementwise
 from wgtorch.ops.arguments import (
     C_NAMES,
     as_element,
     floats_only,
-    held,
     nothing,
     required,
     unsupported,
@@ -40,9 +39,18 @@ def from_one_or_three(door):
                 "where expected condition to be a boolean tensor, but got a tensor with dtype"
                 f" {condition.dtype.short}"
             )
+        if type(input) is int or type(other) is int:
+            input, other = beside(input, other), beside(other, input)
         return door(condition, input, other)
 
     return call
+
+
+def beside(number, other):
+    """One of the dtype of integers that it stands beside."""
+    if type(number) is int and isinstance(other, View) and other.dtype.category == 1:
+        return as_element(number, other.dtype)
+    return number
 
 
 @elementwise(
@@ -197,7 +205,7 @@ def fmin(input, other):
         "min": lambda grad, input, min: grad.where(input < min, 0),
     },
     samples=binary(apart, above),
-    gate=lambda door: lambda input, min: door(input, bound(input, min, "clamp_min_scalar_cpu")),
+    gate=lambda door: lambda input, min: door(input, *bounds("clamp_min", input, min)),
     tensors=1,
 )
 def clamp_min(input, min):
@@ -212,7 +220,7 @@ def clamp_min(input, min):
         "max": lambda grad, input, max: grad.where(input > max, 0),
     },
     samples=binary(apart, above),
-    gate=lambda door: lambda input, max: door(input, bound(input, max, "clamp_max_scalar_cpu")),
+    gate=lambda door: lambda input, max: door(input, *bounds("clamp_max", input, max)),
     tensors=1,
 )
 def clamp_max(input, max):
@@ -220,15 +228,19 @@ def clamp_max(input, max):
     return np.minimum(input, max)
 
 
-def bound(input, number, kernel="clamp_scalar_cpu"):
-    """A number as a bound: a whole one must fit the dtype."""
-    if not isinstance(number, int) or not isinstance(input, View):
-        return number
-    if input.storage.value.dtype.category > 1:
-        return number
-    if type(number) is bool and input.dtype is bool_:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-    return held(number, input.dtype)
+def bounds(op: str, input, *numbers):
+    """Numbers as bounds, which the dtype that all have in common must be able to hold."""
+    if not isinstance(input, View) or not all([type(n) in REAL for n in numbers]):
+        return numbers
+    dtype = input.storage.value.dtype
+    if dtype.category < 2:
+        dtype = result_kind(dtype, *map(type, numbers))
+    if dtype is bool_:
+        raise NotImplementedError(f"\"{op}_scalar_cpu\" not implemented for 'Bool'")
+    return [as_element(n, dtype) for n in numbers]
+
+
+REAL = (bool, int, float)
 
 
 def with_either_bound(door):
@@ -242,9 +254,7 @@ def with_either_bound(door):
                 return input.clamp_min(min)
             if min is None:
                 return input.clamp_max(max)
-            if isinstance(input, View) and input.storage.value.dtype.category > 1:
-                return door(input, min, max)
-            return door(input, bound(input, min), bound(input, max))
+            return door(input, *bounds("clamp", input, min, max))
         except TypeError:
             for name, value in (("min", min), ("max", max)):
                 if isinstance(value, str | bytes | list | tuple):
