@@ -34,6 +34,15 @@ class RemovableHandle:
             if hooks is not None:
                 hooks.pop(self.id, None)
 
+    def __getstate__(self) -> tuple:
+        return self.hooks_ref(), self.id, [reference() for reference in self.extra_refs]
+
+    def __setstate__(self, state: tuple) -> None:
+        """Of a copy: it takes the hook out of the copied dict."""
+        hooks, self.id, extras = state
+        self.hooks_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_refs = [weakref.ref(extra) for extra in extras if extra is not None]
+
     def __enter__(self) -> RemovableHandle:
         return self
 

@@ -52,6 +52,21 @@ from wgtorch.nn.instance import (
     LocalResponseNorm,
     RMSNorm,
 )
+from wgtorch.nn.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from wgtorch.nn.linear import Bilinear, Identity, Linear
 from wgtorch.nn.linear_loss import LinearCrossEntropyOptions
 from wgtorch.nn.loss import (
@@ -87,7 +102,12 @@ from wgtorch.nn.pads import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from wgtorch.nn.parameter import Buffer, Parameter
+from wgtorch.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
 from wgtorch.nn.parameter_container import ParameterDict, ParameterList
 from wgtorch.nn.pooling import (
     AdaptiveAvgPool1d,

@@ -41,12 +41,15 @@ class Convolution(Module):
         self.stride, self.dilation = each(stride, self.dims), each(dilation, self.dims)
         self.padding = padding if isinstance(padding, str) else each(padding, self.dims)
         self.groups, self.padding_mode = groups, padding_mode
+        self.output_padding = (0,) * self.dims  # of those that spread
         self._check()
         made = {"device": device, "dtype": dtype}
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(empty(shape, **made))
+        self.weight = Parameter(empty(self._weight_shape(), **made))
         self.register_parameter("bias", Parameter(empty(out_channels, **made)) if bias else None)
         self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return self.out_channels, self.in_channels // self.groups, *self.kernel_size
 
     def _check(self) -> None:
         if self.groups <= 0:
@@ -107,6 +110,8 @@ class Convolution(Module):
             shown += f", padding={self.padding}"
         if self.dilation != (1,) * self.dims:
             shown += f", dilation={self.dilation}"
+        if self.output_padding != (0,) * self.dims:
+            shown += f", output_padding={self.output_padding}"
         if self.groups != 1:
             shown += f", groups={self.groups}"
         if self.bias is None:

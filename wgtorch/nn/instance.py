@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,14 +25,34 @@ class InstanceNorm(BatchNorm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
+        bias: bool = True,
     ):  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
+    def _channel_dim(self, input: Tensor) -> int:
+        return input.dim() - self.ranks[0]
+
+    def _check_channels(self, input: Tensor) -> None:
+        dim = self._channel_dim(input)
+        found = input.shape[dim]
+        if found != self.num_features and self.affine:
+            raise ValueError(
+                f"expected input's size at dim={dim} to match num_features "
+                f"({self.num_features}), but got: {found}."
+            )
+        if found != self.num_features:
+            warnings.warn(
+                f"input's size at dim={dim} does not match num_features. You can silence this "
+                "warning by not passing in num_features, which is not used because affine=False",
+                stacklevel=3,
+            )
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in self.ranks:
-            wanted = " or ".join(f"{rank}D" for rank in self.ranks)
-            raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+        self._check_rank(input)
+        self._check_channels(input)
         single = input.dim() == self.ranks[0]
         images = input.unsqueeze(0) if single else input
         out = F.instance_norm(
@@ -39,12 +60,6 @@ class InstanceNorm(BatchNorm):
             self.training or not self.track_running_stats, self.momentum or 0.0, self.eps,
         )  # fmt: skip
         return out.squeeze(0) if single else out
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum},"
-            f" affine={self.affine}, track_running_stats={self.track_running_stats}"
-        )
 
 
 class InstanceNorm1d(InstanceNorm):

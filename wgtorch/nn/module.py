@@ -9,6 +9,7 @@ from wgtorch import Tensor, bfloat16, empty_like, float16, float32, float64, no_
 from wgtorch.device import Device
 from wgtorch.dtype import DType
 from wgtorch.nn.hooks import EVERYWHERE, Call, Hooks
+from wgtorch.nn.parameter import is_lazy
 from wgtorch.nn.state import Stateful
 
 
@@ -63,7 +64,9 @@ class Module(Stateful, Hooks):
                 if grad is not None:
                     param.grad = fn(grad.data).requires_grad_(grad.requires_grad)
             for name, buffer in self._buffers.items():
-                if buffer is not None:
+                if is_lazy(buffer):
+                    buffer.data = fn(buffer.data)
+                elif buffer is not None:
                     self._buffers[name] = fn(buffer)
         return self
 

@@ -60,10 +60,16 @@ class BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def forward(self, input: Tensor) -> Tensor:
+    def _channel_dim(self, input: Tensor) -> int:
+        return 1
+
+    def _check_rank(self, input: Tensor) -> None:
         if input.dim() not in self.ranks:
             wanted = " or ".join(f"{rank}D" for rank in self.ranks)
             raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_rank(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)

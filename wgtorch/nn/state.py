@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from wgtorch import Tensor, no_grad
 from wgtorch.nn.hooks import OfModule, RemovableHandle, hung
-from wgtorch.nn.parameter import Parameter
+from wgtorch.nn.parameter import Parameter, is_lazy
 from wgtorch.nn.tree import Tree
 
 EXTRA = "_extra_state"
@@ -193,13 +193,16 @@ class Stateful(Tree):
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 f"object from checkpoint but received {type(given)}"
             ]
-        if tensor.ndim == 0 and tuple(given.shape) == (1,):
-            given = given[0]
-        if given.shape != tensor.shape:
-            return [
-                f"size mismatch for {key}: copying a param with shape {given.shape} from "
-                f"checkpoint, the shape in current model is {tensor.shape}."
-            ]
+        if is_lazy(tensor) and is_lazy(given) and not assign:
+            return []
+        if not is_lazy(tensor):
+            if tensor.ndim == 0 and tuple(given.shape) == (1,):
+                given = given[0]
+            if given.shape != tensor.shape:
+                return [
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from "
+                    f"checkpoint, the shape in current model is {tensor.shape}."
+                ]
         try:
             with no_grad():
                 if not assign:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import wgtorch
 from wgtorch import Tensor
 from wgtorch.nn import functional as F
 from wgtorch.nn.convolution import Convolution, Sizes, each
-from wgtorch.nn.parameter import Parameter
 
 
 class Conv3d(Convolution):
@@ -30,9 +28,9 @@ class ConvTranspose(Convolution):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
                          bias, padding_mode, device, dtype)  # fmt: skip
         self.output_padding = each(output_padding, self.dims)
-        shape = (in_channels, out_channels // groups, *self.kernel_size)
-        self.weight = Parameter(wgtorch.empty(shape, device=device, dtype=dtype))
-        self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return self.in_channels, self.out_channels // self.groups, *self.kernel_size
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         more = self.output_padding if output_size is None else self._missing(input, output_size)

@@ -10,7 +10,7 @@ from typing import Any
 from wgtorch import Tensor, dot, mv, no_grad
 from wgtorch.nn import functional as F
 from wgtorch.nn.module import Module
-from wgtorch.nn.parameter import Parameter
+from wgtorch.nn.parameter import Parameter, is_lazy
 from wgtorch.nn.transposed import ConvTranspose
 
 
@@ -73,6 +73,11 @@ class SpectralNorm:
         weight = module._parameters[self.name]
         if weight is None:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{self.name}` is None")
+        if is_lazy(weight):
+            raise ValueError(
+                "The module passed to `SpectralNorm` can't have uninitialized parameters. "
+                "Make sure to run the dummy forward before applying spectral normalization"
+            )
         matrix = self.reshape_weight_to_matrix(weight.detach())
         u, v = [random_direction(matrix, size, self.eps) for size in matrix.shape]
         delattr(module, self.name)

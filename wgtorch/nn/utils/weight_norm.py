@@ -8,7 +8,7 @@ from typing import Any
 from wgtorch import Tensor
 from wgtorch.layout import wrap_dim
 from wgtorch.nn.module import Module
-from wgtorch.nn.parameter import Parameter
+from wgtorch.nn.parameter import Parameter, is_lazy
 
 WHOLE = -1  # the `dim` that stands for none
 
@@ -66,6 +66,11 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
             )
     made = WeightNorm(name, dim)
     weight = getattr(module, name)
+    if is_lazy(weight):
+        raise ValueError(
+            "The module passed to `WeightNorm` can't have uninitialized parameters. "
+            "Make sure to run the dummy forward before applying weight normalization"
+        )
     del module._parameters[name]
     length = norm_except_dim(weight, 2, made.dim).detach()
     module.register_parameter(name + "_g", Parameter(length))
