@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.device import Device
-from wgtorch.layout import wrap_dim
+from wgtorch.layout import wrap_real_dim
 from wgtorch.size import Size
 from wgtorch.storage import Storage, View, memory_of
 
@@ -50,7 +50,7 @@ class Facts(View):
     is_cuda = is_webgpu  # code written for PyTorch asks this
 
     def size(self, dim: int | None = None) -> Any:
-        return self.shape if dim is None else self.layout.shape[wrap_dim(dim, self.ndim)]
+        return self.shape if dim is None else self.layout.shape[wrap_real_dim(dim, self.ndim)]
 
     def dim(self) -> int:
         return self.ndim
@@ -67,7 +67,7 @@ class Facts(View):
 
     def stride(self, dim: int | None = None) -> Any:
         strides = self.layout.strides
-        return strides if dim is None else strides[wrap_dim(dim, self.ndim)]
+        return strides if dim is None else strides[wrap_real_dim(dim, self.ndim)]
 
     def storage_offset(self) -> int:
         return self.layout.offset
@@ -88,6 +88,11 @@ class Facts(View):
         return -1 if self.is_cpu else self.device.index
 
     def is_set_to(self, tensor: View) -> bool:
+        if not isinstance(tensor, View):
+            kind = type(tensor).__name__
+            raise TypeError(
+                f"is_set_to(): argument 'tensor' (position 1) must be Tensor, not {kind}"
+            )
         return self.storage is tensor.storage and self.layout is tensor.layout
 
     def data_ptr(self) -> int:

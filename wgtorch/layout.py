@@ -321,3 +321,10 @@ def wrap_dim(dim: int, rank: int) -> int:
             f" {dim})"
         )
     return dim % bound
+
+
+def wrap_real_dim(dim: int, rank: int) -> int:
+    """The same where a 0-d tensor has none to take."""
+    if not rank and isinstance(dim, int):
+        raise DimOutOfRangeError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, rank)

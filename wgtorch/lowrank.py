@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.dispatch.blame import blaming
 
 
 def svd_lowrank(
@@ -17,13 +18,20 @@ def svd_lowrank(
 
     `niter` steps of subspace iteration sharpen the q directions. Draws random numbers.
     """
+    rows, columns = sides("svd_lowrank", A)
     A = A if M is None else A - M.expand(A.shape)
-    if A.shape[-2] < A.shape[-1]:
+    if rows < columns:
         V, S, U = svd_lowrank(A.mH, q, niter)
         return U, S, V
     basis = directions(A, 6 if q is None else q, 2 if niter is None else niter)
     U, S, Vh = wgtorch.linalg.svd(basis.mH @ A, full_matrices=False)
     return basis @ U, S, Vh.mH
+
+
+def sides(op: str, A: Tensor) -> tuple[int, ...]:
+    if A.ndim < 2:
+        raise ValueError(f"{op}(): A must be matrices, but its shape is {list(A.shape)}")
+    return tuple(A.shape[-2:])
 
 
 def directions(A: Tensor, q: int, niter: int) -> Tensor:
@@ -41,7 +49,7 @@ def pca_lowrank(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V) of A (..., m, n), less the mean of its rows if `center`: V are the q principal
     directions, S ** 2 / (m - 1) the variances along them."""
-    rows, columns = A.shape[-2:]
+    rows, columns = sides("pca_lowrank", A)
     if q is None:
         q = min(6, rows, columns)
     elif not 0 <= q <= min(rows, columns):
@@ -52,3 +60,7 @@ def pca_lowrank(
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
+
+
+for _name in ("svd_lowrank", "pca_lowrank"):
+    globals()[_name] = blaming(globals()[_name], __name__)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.autograd.mode import state
+from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import check_leaf
 from wgtorch.layout import Layout, row_major
@@ -156,6 +157,8 @@ def reversed_(self: Tensor) -> Any:
 Tensor.__reversed__ = reversed_  # type: ignore[attr-defined]
 for _method in (resize_, resize_as_, set_, fill_diagonal_, apply_, map_, is_same_size):
     setattr(Tensor, _method.__name__, _method)
+for _name in ("resize_as_", "is_same_size"):
+    setattr(Tensor, _name, blaming(getattr(Tensor, _name), __name__, 0))
 for _name in ("transpose", "t", "squeeze", "unsqueeze", "swapaxes", "swapdims", "as_strided"):
     setattr(Tensor, _name + "_", turned(_name))
 for _fact in ("is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_ipu", "is_nested"):

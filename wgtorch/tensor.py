@@ -339,7 +339,7 @@ def moved(x: Tensor, place: Device) -> Tensor:
 
 def shape_of(size: tuple) -> tuple[int, ...]:
     """A shape given as one sequence or as ints."""
-    if len(size) == 1 and not isinstance(size[0], int | np.integer):
+    if len(size) == 1 and hasattr(size[0], "__iter__"):
         size = tuple(size[0]) if not isinstance(size[0], View) else (int(size[0]),)  # type: ignore[arg-type]
     shape = tuple([n if type(n) is int else index(n) for n in size])
     if shape and min(shape) < 0:

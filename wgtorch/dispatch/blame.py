@@ -34,7 +34,7 @@ def culprit(name: str, names: Sequence[str], first: int, args: tuple, given: dic
         if is_of(wrong, value):
             return no_tensor(name, f"'{parameter}'", value)
     for number, value in enumerate((args[len(names) :], *args, *given.values())):
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple | str):
             for place, inner in enumerate(value):
                 if inner is wrong:
                     return TypeError(

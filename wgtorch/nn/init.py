@@ -9,6 +9,7 @@ from typing import Any
 from numpy import diagonal, linalg, sign
 
 from wgtorch import Tensor, from_numpy, no_grad, randn
+from wgtorch.dispatch.blame import blaming
 
 FIXED_GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0,
                "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}  # fmt: skip
@@ -50,7 +51,11 @@ def trunc_normal_(
     def below(x: float) -> float:
         return (1 + math.erf(x / math.sqrt(2))) / 2
 
-    low, high = below((a - mean) / std), below((b - mean) / std)
+    if a > b:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={a:g} > to={b:g}"
+        )
+    low, high = sorted((below((a - mean) / std), below((b - mean) / std)))
     with no_grad():
         tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
         tensor.erfinv_().mul_(std * math.sqrt(2)).add_(mean)
@@ -186,3 +191,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         tensor.normal_(0, std, generator=generator)
         order = randn(*tensor.shape, device=tensor.device, generator=generator).argsort(0)
         return tensor.masked_fill_(order < zeros, 0)
+
+
+for _name in [name for name in globals() if name.endswith("_") and name[0] != "_"]:
+    globals()[_name] = blaming(globals()[_name], __name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch.dtype import bool_
-from wgtorch.errors import DimOutOfRangeError, ShapeError
-from wgtorch.layout import wrap_dim
+from wgtorch.errors import ShapeError
+from wgtorch.layout import wrap_dim, wrap_real_dim
 from wgtorch.op import composite
 from wgtorch.ops.samples import bools, integers, normal
 
@@ -61,9 +61,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = No
 
 def strips(op: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
     """The area between each two neighbours along a dim."""
-    if not y.ndim:
-        raise DimOutOfRangeError(f"Dimension specified as {dim} but tensor has no dimensions")
-    axis = wrap_dim(dim, y.ndim)
+    axis = wrap_real_dim(dim, y.ndim)
     if y.dtype is bool_:
         raise RuntimeError(f"{op}: received a bool input for `y`, but bool is not supported")
     size = y.shape[axis]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import bfloat16, float16, get_default_dtype
-from wgtorch.layout import wrap_dim
+from wgtorch.layout import wrap_real_dim
 from wgtorch.op import composite
 from wgtorch.ops.arguments import required
 from wgtorch.ops.samples import normal
@@ -52,9 +52,7 @@ def as_real(input: Any, name: str, wants: str = "expects a real input tensor") -
 
 
 def axis(input: Any, dim: int) -> int:
-    if not input.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return wrap_dim(dim, input.ndim)
+    return wrap_real_dim(dim, input.ndim)
 
 
 def resized(input: Any, dim: int, size: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from wgtorch.dtype import DType, int32, int64
 from wgtorch.errors import OutOfRangeError
-from wgtorch.layout import Layout, broadcast, wrap_dim
+from wgtorch.layout import Layout, broadcast, wrap_dim, wrap_real_dim
 from wgtorch.op import Facts, Index, Map, composite, declare
 from wgtorch.ops.samples import normal
 
@@ -293,7 +293,7 @@ def take_along_dim(input, indices, dim: int | None = None):
             f"{name}: input and indices should have the same number of dimensions, but got"
             f" {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
-    dim = wrap_dim(dim, input.ndim)
+    dim = wrap_real_dim(dim, input.ndim)
     common = list(broadcast(*(without(t, dim) for t in (input, indices))))
     sizes = [list(common), list(common)]
     for size, t in zip(sizes, (input, indices), strict=True):

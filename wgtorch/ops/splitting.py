@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch.integers import integers
-from wgtorch.layout import wrap_dim
+from wgtorch.layout import wrap_dim, wrap_real_dim
 from wgtorch.op import composite
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
@@ -122,9 +122,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
 @composite(samples=lambda rng: [((normal(rng, 2, 3),), {}), ((normal(rng, 2, 3),), {"dim": -1})])
 def unbind(input, dim: int = 0):
     "The layers of dimension `dim`, as views without it."
-    if not input.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    dim = wrap_dim(dim, input.ndim)
+    dim = wrap_real_dim(dim, input.ndim)
     return tuple(input.select(dim, k) for k in range(input.layout.shape[dim]))
 
 

@@ -7,7 +7,7 @@ each column is ranked by itself, then two ranks side by side are ranked as one, 
 from __future__ import annotations
 
 from wgtorch.dtype import bool_, int32, int64, uint8
-from wgtorch.layout import wrap_dim
+from wgtorch.layout import wrap_real_dim
 from wgtorch.op import composite
 from wgtorch.ops.batched import refuse
 from wgtorch.ops.counting import CELLS, LIKELY, ends, few_numbers
@@ -60,9 +60,7 @@ def row_ranks(rows):
 
 def of_slices(input, dim: int, return_inverse: bool, return_counts: bool, consecutive: bool):
     """Along a dim: whole slices are compared."""
-    if not input.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    axis = wrap_dim(dim, input.ndim)
+    axis = wrap_real_dim(dim, input.ndim)
     if 0 in input.shape[:axis] + input.shape[axis + 1 :]:
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"

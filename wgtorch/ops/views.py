@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtorch.errors import IndexOutOfBoundsError, ShapeError
 from wgtorch.integers import integer, integers
-from wgtorch.layout import Layout, whole, wrap_dim
+from wgtorch.layout import Layout, whole, wrap_dim, wrap_real_dim
 from wgtorch.op import Sizes, ViewOp, composite, declare
 from wgtorch.ops.reinterpretation import by_dtype
 from wgtorch.ops.samples import normal
@@ -333,9 +333,9 @@ def narrow_copy(input, dim: int, start: int, length: int):
 def flatten(input, start_dim: int = 0, end_dim: int = -1):
     "Dimensions `start_dim` to `end_dim` as one."
     shape = input.layout.shape
+    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if not shape:
         return input.reshape((1,))
-    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
@@ -349,7 +349,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
 @composite(samples=lambda rng: [((normal(rng, 2, 12),), {"dim": 1, "sizes": (3, -1)})])
 def unflatten(input, dim: int, sizes: Sizes):
     "Dimension `dim` split into `sizes`."
-    axis = wrap_dim(dim, input.ndim)
+    axis = wrap_real_dim(dim, input.ndim)
     inner = Layout.contiguous((input.shape[axis],))
     try:
         shape = sized(inner, tuple(sizes))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.dispatch.blame import blaming
 
 
 class PackedSequence(NamedTuple):
@@ -44,9 +45,15 @@ def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Packs (L, N, ...) (or (N, L, ...)), whose sequences have the given lengths."""
-    sizes = lengths.tolist() if isinstance(lengths, Tensor) else [int(n) for n in lengths]
     sequence = input.transpose(0, 1) if batch_first else input
-    if len(sizes) != sequence.shape[1]:
+    lengths = wgtorch.as_tensor(lengths).to(wgtorch.int64)
+    if lengths.ndim != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D"
+            f" {lengths.device} Long tensor"
+        )
+    sizes = lengths.tolist()
+    if len(sizes) != sequence.size(1):
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)}"
             f" (batch_size={sequence.shape[1]})"
@@ -107,12 +114,19 @@ def pad_sequence(
     padding_side: str = "right",
 ) -> Tensor:
     """Sequences (length, ...) as one tensor (longest, N, ...), filled up on a side."""
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type:"
+            f" {type(sequences)}"
+        )
     parts: list[Tensor] = list(sequences)
     if not parts:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"padding_side must be 'left' or 'right', not {padding_side!r}")
-    longest = max(p.shape[0] for p in parts)
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
+    longest = max(p.size(0) for p in parts)
     padded = []
     for part in parts:
         fill = part.new_full((longest - part.shape[0], *part.shape[1:]), padding_value)
@@ -126,12 +140,12 @@ def unpad_sequence(
 ) -> list[Tensor]:
     """The sequences without their filling."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[:n] for row, n in zip(rows.unbind(0), lengths.tolist(), strict=True)]
+    return [row[: max(n, 0)] for row, n in zip(rows.unbind(0), lengths.tolist(), strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs sequences (length, ...)."""
-    lengths = [s.shape[0] for s in sequences]
+    lengths = [s.size(0) for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, False, enforce_sorted)
 
 
@@ -139,3 +153,8 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences that were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+for _name in ("pack_padded_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence",
+              "pack_sequence", "unpack_sequence"):  # fmt: skip
+    globals()[_name] = blaming(globals()[_name], __name__)
