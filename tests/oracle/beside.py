@@ -43,8 +43,11 @@ def alike(got, wanted):
 
 
 def text_of(error):
-    """The first sentence: PyTorch's hints name its own internals."""
-    return re.split(r"(?<=[a-z)\]])\.\s|\n", str(error))[0].rstrip(".")
+    """The first sentence: PyTorch's hints name its own internals. Classes without their rooms."""
+    said = re.sub(
+        r"<(?:class ')?(?:wg)?torch\.[\w.]*?(\w+)(?:'| object at \w+)>", r"\1", str(error)
+    )
+    return re.split(r"(?<=[a-z)\]])\.\s|\n", said)[0].rstrip(".")
 
 
 def leaf(t, *data):

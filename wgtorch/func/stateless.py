@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wgtorch.dispatch.doors import PUBLIC
-
-Entry = tuple[dict[str, Any], str]  # a module's table of parameters or buffers, and a name in it
+from wgtorch.nn.utils.stateless import called_with
 
 
 def functional_call(
@@ -22,18 +20,17 @@ def functional_call(
 ) -> Any:
     """Calls `module` with these tensors in place of its parameters and buffers, by dotted name.
 
-    What is not named keeps its value, unless `strict`. Several dicts count as one. A parameter that
-    the module has under several names is replaced under all of them, unless `tie_weights` is off.
+    What is not named keeps its value, unless `strict`. Several dicts count as one; where the module
+    sets a buffer anew, a single dict has that afterwards. A parameter that the module has under
+    several names is replaced under all of them, unless `tie_weights` is off.
     """
     given = merged(parameter_and_buffer_dicts)
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with replaced(module, given, tie_weights, strict):
-        return module(*args, **(kwargs or {}))
+    return called_with(module, given, args, kwargs, tie_weights, strict)
 
 
 def merged(dicts: Any) -> dict[str, Any]:
     if isinstance(dicts, Mapping):
-        return dict(dicts)
+        return dicts  # type: ignore[return-value]
     if not isinstance(dicts, Sequence):
         raise ValueError(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got"
@@ -49,54 +46,6 @@ def merged(dicts: Any) -> dict[str, Any]:
             f" ambiguous"
         )
     return {key: value for d in dicts for key, value in d.items()}
-
-
-@contextmanager
-def replaced(module: Any, given: dict[str, Any], tie: bool, strict: bool) -> Iterator[None]:
-    known = entries(module)
-    check_names(module, given, known, strict)
-    targets: list[tuple[Entry, Any]] = []
-    for name, value in given.items():
-        table, key = known[name]
-        held = table[key]
-        names = [name]
-        if tie and held is not None:
-            names += [n for n, (t, k) in known.items() if t[k] is held and n not in given]
-        targets += [(known[n], value) for n in names]
-    before = [(entry, entry[0][entry[1]]) for entry, _ in targets]
-    try:
-        for (table, key), value in targets:
-            table[key] = value
-        yield
-    finally:
-        for (table, key), value in before:
-            table[key] = value
-
-
-def entries(module: Any) -> dict[str, Entry]:
-    """Where each parameter and buffer is kept, by dotted name."""
-    found: dict[str, Entry] = {}
-    for path, part in module.named_modules(remove_duplicate=False):
-        prefix = path + "." if path else ""
-        for table in (part._parameters, part._buffers):
-            found |= {prefix + name: (table, name) for name in table}
-    return found
-
-
-def check_names(module: Any, given: dict[str, Any], known: dict[str, Entry], strict: bool) -> None:
-    strange = [name for name in given if name not in known]
-    if strange and not strict:
-        raise AttributeError(f"'{type(module).__name__}' object has no attribute '{strange[0]}'")
-    lacking = [name for name in known if name not in given] if strict else []
-    said = [
-        f"{word} key(s): {', '.join(map(repr, names))}."
-        for word, names in (("Unexpected", strange), ("Missing", lacking))
-        if names
-    ]
-    if said:
-        raise RuntimeError(
-            f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(said)
-        )
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
