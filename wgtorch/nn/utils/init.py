@@ -8,7 +8,7 @@ from typing import Any
 from wgtorch.nn.module import Module
 
 
-def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     """`module_cls(*args, **kwargs)` with parameters and buffers that are not set.
 
     It is made on the meta device, then moved to `device` (cpu by default), so its constructor

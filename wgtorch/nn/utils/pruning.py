@@ -108,7 +108,7 @@ def hooks_of(module: Module, name: str) -> list[int]:
     return [k for k, h in hooks if isinstance(h, BasePruningMethod) and h._tensor_name == name]
 
 
-def joined(before: BasePruningMethod, method: BasePruningMethod) -> PruningContainer:
+def joined(before: Any, method: BasePruningMethod) -> PruningContainer:
     container = before if isinstance(before, PruningContainer) else PruningContainer(before)
     container.add_pruning_method(method)
     return container
@@ -188,7 +188,7 @@ def check_amount(amount: Any) -> None:
 
 def counted(amount: Any, size: int) -> int:
     """How many of `size` to prune: `amount` itself, or that part of them."""
-    count = amount if isinstance(amount, numbers.Integral) else round(amount * size)
+    count = int(amount) if isinstance(amount, numbers.Integral) else round(amount * size)
     if count > size:
         raise ValueError(
             f"amount={count} should be smaller than the number of parameters to prune={size}"
