@@ -31,7 +31,7 @@ def test_offload(device, capsys):
         return
     for cost in away:
         assert cost.on_device < 0.05 * plain.on_device and cost.on_host >= 0.9 * plain.on_device
-    assert away[0].peak < 0.8 * plain.peak
+    assert away[0].peak < plain.peak - 0.5 * plain.on_device
     assert f"of {plain.on_device:,} bytes" in out
 
 
