@@ -1,7 +1,7 @@
 """Neural networks: modules, their parameters, and the functions they are made of."""
 
 from wgtorch.absent import answer_for
-from wgtorch.nn import functional, init, utils
+from wgtorch.nn import attention, functional, init, utils
 from wgtorch.nn.activation import (
     CELU,
     ELU,
@@ -32,7 +32,7 @@ from wgtorch.nn.activation import (
     Tanhshrink,
     Threshold,
 )
-from wgtorch.nn.attention import MultiheadAttention
+from wgtorch.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from wgtorch.nn.container import ModuleDict, ModuleList, Sequential
 from wgtorch.nn.convolution import Conv1d, Conv2d
 from wgtorch.nn.dropout import (
@@ -84,6 +84,7 @@ from wgtorch.nn.loss import (
     SmoothL1Loss,
 )
 from wgtorch.nn.module import Module
+from wgtorch.nn.multihead import MultiheadAttention
 from wgtorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
 from wgtorch.nn.pads import (
     CircularPad1d,

@@ -1,105 +1,56 @@
-"""Attention of several heads, as a module."""
+"""Ways to compute attention, and the choice among them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
 
-import wgtorch
-from wgtorch import Tensor
-from wgtorch.nn import functional as F
-from wgtorch.nn import init
-from wgtorch.nn.linear import Linear
-from wgtorch.nn.module import Module
-from wgtorch.nn.parameter import Parameter
+__all__ = ["SDPBackend", "sdpa_kernel"]
 
 
-class MultiheadAttention(Module):
-    """Attention of several heads, each on `embed_dim / num_heads` of the features.
+class SDPBackend(IntEnum):
+    """How `scaled_dot_product_attention` computes, under PyTorch's names. Here there are two.
 
-    Inputs are (L, N, E), or (N, L, E) if `batch_first`, or (L, E); E is `embed_dim`, of keys and
-    values `kdim` and `vdim`. The parameters have PyTorch's names.
+    MATH: all scores at once, kept for backward. EFFICIENT_ATTENTION: block by block of queries,
+    each computed again in backward, so that memory grows with a block and not with all scores.
     """
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
-        batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                "embed_dim and num_heads must be greater than 0, got"
-                f" embed_dim={embed_dim} and num_heads={num_heads} instead"
-            )
-        super().__init__()
-        self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
-        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
-        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
-        self.head_dim = embed_dim // num_heads
-        if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
-        made = {"device": device, "dtype": dtype}
-        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
 
-        def parameter(*shape: int) -> Parameter:
-            return Parameter(wgtorch.empty(shape, **made))
 
-        same = self._qkv_same_embed_dim
-        joint = parameter(3 * embed_dim, embed_dim) if same else None
-        self.register_parameter("in_proj_weight", joint)
-        for name, size in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
-            weight = None if same else parameter(embed_dim, size)
-            self.register_parameter(f"{name}_proj_weight", weight)
-        self.register_parameter("in_proj_bias", parameter(3 * embed_dim) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **made)
-        for name in ("bias_k", "bias_v"):
-            self.register_parameter(name, parameter(1, 1, embed_dim) if add_bias_kv else None)
-        self._reset_parameters()
+class Choice:
+    """What may be used, and which comes first."""
 
-    def _reset_parameters(self) -> None:
-        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
-            if getattr(self, name) is not None:
-                init.xavier_uniform_(getattr(self, name))
-        if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            init.constant_(self.out_proj.bias, 0.0)
-        for name in ("bias_k", "bias_v"):
-            if getattr(self, name) is not None:
-                init.xavier_normal_(getattr(self, name))
+    order: tuple[SDPBackend, ...] = tuple(way for way in SDPBackend if way >= 0)
+    enabled: tuple[SDPBackend, ...] = order
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
-        attn_mask: Tensor | None = None,
-        average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
-        """(output, weights): the weights (N, L, S) are None unless they are needed, and those of
-        each head, (N, heads, L, S), unless `average_attn_weights`. Masks: True is left out."""
-        single = query.ndim == 2
-        turns = self.batch_first and not single
-        if turns and query is key is value:
-            query = key = value = query.transpose(0, 1)
-        elif turns:
-            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
-            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
-            self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
-            need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
-            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
-        )  # fmt: skip
-        return output.transpose(0, 1) if turns else output, weights
+
+@contextmanager
+def sdpa_kernel(
+    backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
+) -> Iterator[dict]:
+    """Have attention computed in one of these ways, or raise RuntimeError where none is here.
+
+    The first is taken that is here: in the order MATH, EFFICIENT_ATTENTION, or in that of the list
+    if `set_priority`.
+    """
+    if not isinstance(backends, list | SDPBackend):
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances, "
+            f"got {type(backends).__name__}"
+        )
+    chosen = tuple(backends) if isinstance(backends, list) else (backends,)
+    before = Choice.order, Choice.enabled
+    Choice.enabled = chosen
+    if set_priority:
+        Choice.order = tuple(dict.fromkeys([*chosen, *Choice.order]))
+    try:
+        yield {}
+    finally:
+        Choice.order, Choice.enabled = before

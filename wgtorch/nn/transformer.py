@@ -11,11 +11,11 @@ import wgtorch
 from wgtorch import Tensor
 from wgtorch.nn import functional as F
 from wgtorch.nn import init
-from wgtorch.nn.attention import MultiheadAttention
 from wgtorch.nn.container import ModuleList
 from wgtorch.nn.dropout import Dropout
 from wgtorch.nn.linear import Linear
 from wgtorch.nn.module import Module
+from wgtorch.nn.multihead import MultiheadAttention
 from wgtorch.nn.normalization import LayerNorm
 
 Activation = str | Callable[[Tensor], Tensor]
