@@ -335,3 +335,29 @@ def test_misuse_is_named(act, error, text):
     with pytest.raises(error) as caught:
         act(leaf([1.0]))
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "NAdam", "RMSprop", "Muon", "LBFGS"])
+def test_a_rate_is_one_element_or_none_at_all(name, device):
+    kind, w = getattr(wt.optim, name), wt.ones(2, 2, device=device, requires_grad=True)
+    for rate in ([0.1, 0.2], []):
+        with pytest.raises(ValueError, match="^Tensor lr must be 1-element$"):
+            kind([w], lr=wt.tensor(rate, device=device))
+    plain = wt.ones(2, 2, device=device, requires_grad=True)
+    for rate, p in ((wt.tensor([0.1], device=device), w), (0.1, plain)):
+        optimizer = kind([p], lr=rate)
+        p.grad = wt.full_like(p, 0.5)
+        optimizer.step(lambda p=p: (p * p.grad).sum())
+    wt.testing.assert_close(w, plain)
+    assert w[0, 0] < 1
+
+
+def test_adam_takes_tensors_in_steps_for_many_only_if_they_are_captured(device):
+    w, rate = wt.ones(2, device=device, requires_grad=True), wt.tensor(0.1, device=device)
+    with pytest.raises(ValueError, match="lr as a Tensor is not supported for capturable=False"):
+        wt.optim.Adam([w], lr=rate, foreach=True)
+    with pytest.raises(ValueError, match=r"betas\[1\] as a Tensor is not supported for capt"):
+        wt.optim.AdamW([w], betas=(0.9, rate), foreach=True)
+    with pytest.raises(ValueError, match=r"Tensor betas\[0\] must be 1-element"):
+        wt.optim.Adam([w], betas=(wt.ones(2), rate))
+    wt.optim.Adam([w], lr=rate, foreach=True, capturable=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor, finfo, zeros_like
-from wgtorch.optim.optimizer import Optimizer, Params, number
+from wgtorch.optim.optimizer import Optimizer, Params, number, one_element
 
 
 class Adafactor(Optimizer):
@@ -28,8 +28,7 @@ class Adafactor(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        one_element("lr", lr)
         for name, value, bad, wanted in (
             ("Learning rate", lr, not lr >= 0, ">= 0"),
             ("beta2_decay", beta2_decay, not beta2_decay <= 0, "<= 0"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor, zeros_like
-from wgtorch.optim.optimizer import Optimizer, Params, number
+from wgtorch.optim.optimizer import Optimizer, Params, checked, number
 
 
 class Adam(Optimizer):
@@ -32,16 +32,14 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        for name, value in (("learning rate", lr), ("epsilon value", eps)):
-            if not value >= 0.0:
-                raise ValueError(f"Invalid {name}: {value}")
         if len(betas) != 2:
             raise ValueError(f"Invalid betas: two are wanted, got {betas}")
-        for place, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        for name, value in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
+            if isinstance(value, Tensor) and foreach and not capturable:
+                raise ValueError(
+                    f"{name} as a Tensor is not supported for capturable=False and foreach=True"
+                )
+        checked(betas, lr=lr, eps=eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,

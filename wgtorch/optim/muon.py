@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor, addmm, bfloat16, zeros_like
-from wgtorch.optim.optimizer import Optimizer, Params, number
+from wgtorch.optim.optimizer import Optimizer, Params, number, one_element
 
 RATES = (None, "original", "match_rms_adamw")
 
@@ -30,8 +30,7 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        one_element("lr", lr)
         for name, value in (
             ("Learning rate", lr),
             ("momentum", momentum),

@@ -335,15 +335,19 @@ CALLED = {"lr": "learning rate", "eps": "epsilon value"}
 
 def checked(betas: Any = (), **settings: Any) -> None:
     """Refuse settings below zero, and betas that are not in [0, 1)."""
-    lr = settings["lr"]
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
+    one_element("lr", settings["lr"])
     for name, value in settings.items():
         if not value >= 0.0:
             raise ValueError(f"Invalid {CALLED.get(name, name + ' value')}: {value}")
     for place, beta in enumerate(betas):
+        one_element(f"betas[{place}]", beta)
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
+
+
+def one_element(name: str, setting: Any) -> None:
+    if isinstance(setting, Tensor) and setting.numel() != 1:
+        raise ValueError(f"Tensor {name} must be 1-element")
 
 
 def adjusted(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch import Tensor
-from wgtorch.optim.optimizer import Optimizer, Params, number
+from wgtorch.optim.optimizer import Optimizer, Params, number, one_element
 
 
 class SGD(Optimizer):
@@ -29,6 +29,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
+        one_element("lr", lr)
         for name, value in (
             ("learning rate", lr),
             ("momentum value", momentum),
