@@ -8,7 +8,7 @@ import wgtorch
 from wgtorch import Tensor
 from wgtorch.dispatch.write import into
 from wgtorch.integers import integer, integers, sizes
-from wgtorch.ops.correlation import check_channels, check_numbers
+from wgtorch.ops.correlation import of_nothing, result_shape
 from wgtorch.ops.even_pools import asked_size
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.pools import check, check_kind
@@ -55,27 +55,21 @@ def conv3d(
     """Windows over (N, C, D, H, W): a convolution of planes for each depth of the kernel."""
     volume, single = batched(input, "conv3d")
     step, apart = three("conv3d", stride=stride, dilation=dilation)
-    check_numbers(step, (0,), apart, groups, (0,))
-    check_channels(
-        volume.shape, weight.shape, None if bias is None else tuple(bias.shape), False, groups
-    )
     front, back, pad = margins(padding, weight, step, apart)
     kind = volume.dtype
     if kind.itemsize == 2:  # planes are added
         volume, weight = volume.float(), weight.float()
         bias = None if bias is None else bias.float()
-    volume = volume.constant_pad_nd((0, 0, 0, 0, front, back))
-    if isinstance(pad, tuple) and isinstance(pad[0], tuple):
-        volume = volume.constant_pad_nd((*pad[1], *pad[0]))
-        pad = (0, 0)
-    depth = (volume.shape[2] - apart[0] * (weight.shape[2] - 1) - 1) // step[0] + 1
-    if depth < 1:
-        raise RuntimeError(
-            "Calculated padded input size per channel:"
-            f" ({' x '.join(str(n) for n in volume.shape[2:])}). Kernel size:"
-            f" ({' x '.join(str(n) for n in weight.shape[2:])}). Kernel size can't be greater than"
-            " actual input size"
-        )
+    if isinstance(pad[0], tuple):
+        volume = volume.constant_pad_nd((*pad[1], *pad[0], front, back))
+        front, pad = 0, (0, 0)
+    biases = None if bias is None else tuple(bias.shape)
+    rest = (step, (front, *pad), apart, False, (0, 0, 0), groups)
+    depth = result_shape(tuple(volume.shape), tuple(weight.shape), biases, *rest)[2]
+    if not volume.numel():
+        out = of_nothing(volume, weight, bias, *rest).to(kind)
+        return out.squeeze(0) if single else out
+    volume = volume.constant_pad_nd((0, 0, 0, 0, front, front)) if front else volume
     total: Any = None
     for k in range(weight.shape[2]):
         start = k * apart[0]
@@ -85,7 +79,6 @@ def conv3d(
             apart[1:], groups,
         )  # fmt: skip
         total = made if total is None else total + made
-    assert total is not None
     total = total.to(kind)
     out = as_volume(total, volume.shape[0], depth)
     return out.squeeze(0) if single else out
@@ -123,15 +116,16 @@ def conv_transpose3d(
     volume, single = batched(input, "conv_transpose3d")
     step, pad, more, apart = three("conv_transpose3d", stride=stride, padding=padding,
                                    output_padding=output_padding, dilation=dilation)  # fmt: skip
-    if more[0] >= max(step[0], apart[0]):
-        raise RuntimeError(
-            "output padding must be smaller than either stride or dilation, but got"
-            f" output_padding_depth: {more[0]} stride_depth: {step[0]} dilation_depth: {apart[0]}"
-        )
+    biases = None if bias is None else tuple(bias.shape)
+    rest = (step, pad, apart, True, more, groups)
+    result_shape(tuple(volume.shape), tuple(weight.shape), biases, *rest)
+    if not volume.numel():
+        out = of_nothing(volume, weight, bias, *rest)
+        return out.squeeze(0) if single else out
     batch, depth = volume.shape[0], volume.shape[2]
     planes = as_planes(volume)
     length = step[0] * (depth - 1) + apart[0] * (weight.shape[2] - 1) + 1 + more[0]
-    out = None
+    out: Any = None
     for k in range(weight.shape[2]):
         made = wgtorch.conv_transpose2d(
             planes, weight[:, :, k], None, step[1:], pad[1:], more[1:], groups, apart[1:]
@@ -142,7 +136,6 @@ def conv_transpose3d(
             out = part.new_zeros((n, c, length, h, w))
         start = k * apart[0]
         out[:, :, start : start + step[0] * (depth - 1) + 1 : step[0]] += part
-    assert out is not None
     out = out[:, :, pad[0] : length - pad[0]]
     if bias is not None:
         out = out + bias.reshape(1, -1, 1, 1, 1)

@@ -162,7 +162,7 @@ def by(sizes: Sequence[int]) -> str:
 
 def check_output_padding(output_padding, stride, dilation) -> None:
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
-        names = ("height", "width")[-len(stride) :]
+        names = ("depth", "height", "width")[-len(stride) :]
         parts = (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
         said = [f"{n}_{axis}: {v[i]}" for n, v in parts for i, axis in enumerate(names)]
         raise RuntimeError(
@@ -181,7 +181,8 @@ def result_shape(
     if transposed:
         check_output_padding(output_padding, stride, dilation)
         out = [spread_size(*axis, more) for axis, more in zip(each, output_padding, strict=True)]
-        if min(out) < 1:
+        check_elements(input)
+        if min(out) < (1 if input[0] else 0):
             raise RuntimeError(
                 f"Given input size per channel: {by(size)}. Calculated output size per channel:"
                 f" {by(out)}. Output size is too small"
@@ -194,7 +195,25 @@ def result_shape(
             f"Calculated padded input size per channel: {by(padded)}. Kernel size:"
             f" {by(reach)}. Kernel size can't be greater than actual input size"
         )
+    check_elements(input)
     return (input[0], channels, *(window_count(*axis) for axis in each))
+
+
+def check_elements(input) -> None:
+    if 0 in input[2:] and input[0] and input[1]:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape:"
+            f" {list(input)}"
+        )
+
+
+def of_nothing(input, weight, bias, *attrs):
+    """The sums where no element is seen, with gradients of zeros; attrs as in `convolution`."""
+    biases, kind = (None, None) if bias is None else (tuple(bias.shape), bias.dtype)
+    shape = result_shape(tuple(input.shape), tuple(weight.shape), biases, *attrs)
+    result_dtype(input.dtype, weight.dtype, kind)
+    out = input.new_zeros(shape) + (input.sum() + weight.narrow(0, 0, 0).sum())
+    return out if bias is None else out + bias.reshape((-1, *[1] * (len(shape) - 2)))
 
 
 def result_dtype(input: DType, weight: DType, bias: DType | None, *rest, **attrs) -> DType:
@@ -285,6 +304,8 @@ def with_parts(door):
     of_reals = readable(door)
 
     def call(input, weight, bias, *rest, **given):
+        if isinstance(input, View) and not input.layout.numel and not given:
+            return of_nothing(input, weight, bias, *rest)
         pair = (input, weight)
         if isinstance(bias, View) and bias.dtype.is_complex:
             check_bias_type(input.dtype, bias.dtype)
