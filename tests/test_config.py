@@ -1,5 +1,9 @@
 """Knobs: defaults, values, and a clear word for a value that makes no sense."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from wgtorch import config
@@ -29,6 +33,21 @@ def test_a_word(monkeypatch):
     with pytest.raises(ValueError, match="WGTORCH_TESTED='Error!' is none of warn, error"):
         config.word("TESTED", "warn", "warn", "error")
     assert config.word("TESTED", "") == "Error!"
+
+
+@pytest.mark.parametrize(
+    "variable, text, said",
+    [
+        ("DEBUG", "6", "is not a number from 0 to 5"),
+        ("DEBUG", "all", "is not a whole number"),
+        ("FALLBACK", "never", "is none of warn, error"),
+    ],
+)
+def test_a_value_that_is_none_is_one_line_at_import(variable, text, said):
+    environment = {**os.environ, f"WGTORCH_{variable}": text}
+    command = [sys.executable, "-c", "import wgtorch"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, f"WGTORCH_{variable}={text!r} {said}\n")
 
 
 def test_trace_speaks_only_from_its_level_on(monkeypatch, capsys):

@@ -120,8 +120,8 @@ def conv_transpose3d(
     rest = (step, pad, apart, True, more, groups)
     result_shape(tuple(volume.shape), tuple(weight.shape), biases, *rest)
     if not volume.numel():
-        out = of_nothing(volume, weight, bias, *rest)
-        return out.squeeze(0) if single else out
+        none = of_nothing(volume, weight, bias, *rest)
+        return none.squeeze(0) if single else none
     batch, depth = volume.shape[0], volume.shape[2]
     planes = as_planes(volume)
     length = step[0] * (depth - 1) + apart[0] * (weight.shape[2] - 1) + 1 + more[0]
