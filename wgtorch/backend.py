@@ -82,6 +82,12 @@ def backend(device: Device) -> Backend:
     return device.backend
 
 
+def opened(kind: str = "") -> list[Device]:
+    """The devices, of one type or of any, that were ever used."""
+    known = [d for d in Device._known.values() if d.backend is not None]
+    return [d for d in known if kind in ("", d.type)]
+
+
 def fulfil(view: View) -> None:
     """Has what is promised made now, as one kernel, so that nothing of it waits for a reader."""
     value = view.storage.value

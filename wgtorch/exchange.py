@@ -65,6 +65,7 @@ class Exchange(View):
 
     def __dlpack__(self, **options: Any) -> Any:
         """For other libraries to look at the memory of a cpu tensor."""
+        self.__dlpack_device__()
         if self.requires_grad:  # type: ignore[attr-defined]
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         return self.numpy().__dlpack__(**options)

@@ -16,7 +16,7 @@ from wgtorch.autograd import saved
 from wgtorch.autograd.contents import moved
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
-from wgtorch.device import Device
+from wgtorch.backend import opened
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, Value
 
@@ -189,7 +189,7 @@ _lock = threading.Lock()
 def put_between(keeper: Any) -> None:
     """From here on, ops of this thread pass the keeper."""
     with _lock:
-        keeper.devices = [d for d in Device._known.values() if d.backend is not None]
+        keeper.devices = opened()
         for device in keeper.devices:
             if type(device.backend) is not Between:
                 device.backend = Between(device.backend)

@@ -1,5 +1,20 @@
-"""What surrounds training: reading data, and checkpoints."""
+"""What surrounds training: reading data, checkpoints, and what is told of a machine.
 
+`benchmark`, `collect_env`, `dlpack` and `flop_counter` are imported when they are first asked for.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from wgtorch.absent import AbsentError
 from wgtorch.utils import checkpoint, data
 
-__all__ = ["checkpoint", "data"]
+LATER = ("benchmark", "collect_env", "dlpack", "flop_counter")
+
+__all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AbsentError(__name__, name)
+    return import_module(f"{__name__}.{name}")
