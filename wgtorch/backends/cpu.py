@@ -99,7 +99,7 @@ class CPU:
                 array = known[1] if fits else self._looked_at(value, arg)
                 arrays.append(array.astype(np.float32) if value.dtype in WIDE else array)
             else:
-                arrays.append(self._array(arg))
+                arrays.append(arg if arg is None else tuple([self._array(a) for a in arg]))
         token = hush(IGNORE)
         try:
             if reference is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
@@ -37,14 +38,14 @@ def structured(op: Structured, tensor: type[Tensor]):
 
     def call(*args, **given):
         flat = (*args, *given.values()) if given else args
-        if several:
+        if several and list in map(type, flat):
             flat = tuple([tuple(a) if type(a) is list else a for a in flat])
         key, device, wants = facts_of(flat)
         if given:
             key += given
         key = tuple(key)
         try:
-            made, picks = known[key]
+            made, pick = known[key]
         except (KeyError, TypeError):  # what is not hashable will be refused
             made = None
         if made is None:
@@ -52,7 +53,7 @@ def structured(op: Structured, tensor: type[Tensor]):
             if type(made) is not Call:
                 return made(*inputs)
         else:
-            inputs = flat if picks is None else tuple([i if i is None else flat[i] for i in picks])
+            inputs = pick(flat)
         values = device.backend.structured(made, inputs)
         if op.outputs:
             pairs = zip(values, made.outs, strict=True)
@@ -102,8 +103,15 @@ class Calls:
         others = [a for i, a in enumerate(given) if i not in picks]
         found = all([a is None or p is not None for a, p in zip(args, picks, strict=True)])
         if found and not holds_tensor(others):  # what follows from data is not remembered
-            self.known.keep(key, (made, None if picks == [*range(len(given))] else picks))
+            is_first = picks == [*range(len(picks))]
+            pick = itemgetter(slice(len(picks))) if is_first else partial(picked, picks)
+            self.known.keep(key, (made, pick))
         return made, args
+
+
+def picked(picks: Sequence[int | None], given: tuple) -> tuple:
+    """The inputs among what was given; None where there is none."""
+    return tuple([n if n is None else given[n] for n in picks])
 
 
 def is_complex(args: tuple) -> bool:
@@ -140,7 +148,8 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
             wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
         elif type(a) is tuple or type(a) is list:
             more, inner, wanted = facts_of(a)
-            key += (tuple, len(a), *more)
+            key += (tuple, len(a))
+            key += more
             device, wants = inner or device, wants or wanted
         elif type(a) is float:
             key.append(repr(a))  # -0.0 is not 0.0, which is not 0

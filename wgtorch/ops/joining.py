@@ -15,8 +15,8 @@ from wgtorch.ops.views import select_layout, slice_layout
 from wgtorch.storage import View
 
 
-def several(op: str, tensors: Any, empty: Exception) -> tuple[Any, ...]:
-    """The tensors, or PyTorch's complaint."""
+def several(op: str, tensors: Any, empty: tuple[type[Exception], str]) -> tuple[Any, ...]:
+    """The tensors, or PyTorch's complaint; `empty` is that about none."""
     if not isinstance(tensors, list | tuple):
         raise TypeError(
             f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
@@ -28,7 +28,8 @@ def several(op: str, tensors: Any, empty: Exception) -> tuple[Any, ...]:
                 f"expected Tensor as element {place} in argument 0, but got {type(t).__name__}"
             )
     if not tensors:
-        raise empty
+        kind, text = empty
+        raise kind(text)
     return tuple(tensors)
 
 
@@ -76,10 +77,10 @@ def check_cat(shapes: tuple[tuple[int, ...], ...], dim: int) -> int:
 
 
 def cat_shape(tensors: list[tuple[int, ...]], dim: int) -> tuple[int, ...]:
+    dim = check_cat(tuple(tensors), dim)
     counting = [shape for shape in tensors if not is_nothing(shape)] or [tensors[0]]
-    shape = list(counting[0])
-    shape[dim] = sum(s[dim] for s in counting)
-    return tuple(shape)
+    first = counting[0]
+    return (*first[:dim], sum([shape[dim] for shape in counting]), *first[dim + 1 :])
 
 
 def stretches(shapes, dim: int) -> list[tuple[int, int]]:
@@ -117,7 +118,10 @@ def cat_grads(grad, tensors_shape, dim):
 )
 def _cat(tensors: Tensors, dim: int):
     "`cat`, its arguments checked."
-    return np.concatenate([t for t in tensors if t.shape != (0,)] or tensors[:1], dim)
+    try:
+        return np.concatenate(tensors, dim)
+    except ValueError:  # numpy does not leave empty vectors out
+        return np.concatenate([t for t in tensors if t.shape != (0,)], dim)
 
 
 @composite(
@@ -131,10 +135,10 @@ def _cat(tensors: Tensors, dim: int):
 )
 def cat(tensors, dim: int = 0, *, axis: int | None = None):
     "The tensors end to end along `dim`; their other sizes agree."
-    tensors = several(
-        "cat", tensors, ValueError("torch.cat(): expected a non-empty list of Tensors")
-    )
-    dim = check_cat(tuple([t.layout.shape for t in tensors]), dim if axis is None else axis)
+    empty = ValueError, "torch.cat(): expected a non-empty list of Tensors"
+    tensors, dim = several("cat", tensors, empty), dim if axis is None else axis
+    if dim < 0:
+        dim = check_cat(tuple([t.layout.shape for t in tensors]), dim)
     return tensors[0]._cat(tensors, dim)
 
 
@@ -170,7 +174,7 @@ def _stack(tensors: Tensors, dim: int):
 )
 def stack(tensors, dim: int = 0, *, axis: int | None = None):
     "The tensors, all of one shape, along a new dimension `dim`."
-    tensors = several("stack", tensors, RuntimeError("stack expects a non-empty TensorList"))
+    tensors = several("stack", tensors, (RuntimeError, "stack expects a non-empty TensorList"))
     first = tensors[0].layout.shape
     for place, t in enumerate(tensors):
         if t.layout.shape != first:
@@ -192,8 +196,8 @@ def vectors(rng):
 
 
 def at_least(op: str, tensors: Any, raised) -> list[Any]:
-    empty = RuntimeError(f"{op} expects a non-empty TensorList")
-    return [raised(t) for t in several(op, tensors, empty)]
+    empty = f"{op} expects a non-empty TensorList"
+    return [raised(t) for t in several(op, tensors, (RuntimeError, empty))]
 
 
 def joined(tensors: list[Any], dim: int):
