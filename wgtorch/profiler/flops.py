@@ -6,24 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from wgtorch.storage import View
-
-Shape = tuple[int, ...]
-
-
-def product(a: Shape, b: Shape, *_: Shape) -> int:
-    """Of matrices, vectors, or batches of them; a multiplication and an addition count as two."""
-    rows = a if len(a) > 1 else (1, *a)
-    columns = b[-1] if len(b) > 1 else 1
-    batch = max(prod(rows[:-2]), prod(b[:-2]))
-    return 2 * batch * rows[-2] * rows[-1] * columns
-
-
-def added(_: Shape, a: Shape, b: Shape) -> int:
-    return product(a, b)
-
-
-def linear(x: Shape, weight: Shape, *_: Shape) -> int:
-    return 2 * prod(x) * weight[0]
+from wgtorch.utils.flop_counter import Shape, added, linear, product
 
 
 def elements(a: Shape, *others: Shape) -> int:

@@ -1,6 +1,6 @@
 """What surrounds training: reading data, checkpoints, and what is told of a machine.
 
-`benchmark`, `collect_env`, `dlpack` and `flop_counter` are imported when they are first asked for.
+What `LATER` names is imported when it is first asked for.
 """
 
 from importlib import import_module
@@ -9,9 +9,10 @@ from typing import Any
 from wgtorch.absent import AbsentError
 from wgtorch.utils import checkpoint, data
 
-LATER = ("benchmark", "collect_env", "dlpack", "flop_counter")
+LATER = ("benchmark", "collect_env", "dlpack", "flop_counter", "module_tracker")
 
-__all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter"]
+__all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter",
+           "module_tracker"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
