@@ -79,3 +79,35 @@ def test_a_size_that_is_none():
             call(None)
     with pytest.raises(IndexError, match="Dimension out of range"):
         torch.tensor(1.0).flatten(1)
+
+
+REFUSED = {  # call -> what it says
+    "torch.polar(x.int(), x.int())": "Expected both inputs to be Half, Float or Double tensors but"
+    " got Int and Int",
+    "torch.kthvalue(x[:, :0], 1)": "Expected reduction dim 1 to have non-zero size",
+    "F.hardtanh(z)": "clamp is not supported for complex types",
+    "F.threshold(z, 1, 0)": "\"threshold_cpu\" not implemented for 'ComplexFloat'",
+    "F.mse_loss(z, z)": "\"mse_cpu\" not implemented for 'ComplexFloat'",
+    "F.smooth_l1_loss(x.int(), x.int())": "\"smooth_l1_cpu\" not implemented for 'Int'",
+    "F.huber_loss(x.bool(), x.bool())": "\"huber_cpu\" not implemented for 'Bool'",
+    "torch.mm(z[0, 0], z)": "self must be a matrix",
+    "torch.mm(z, z)": "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)",
+    "torch.bmm(z, z.mT)": "batch1 must be a 3D tensor",
+    "torch.adjoint(x[0])": "tensor.adjoint() is only supported on matrices or batches of matrices",
+    "z[0].mH": "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor",
+    "torch.block_diag()": "expected at least one tensor",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_dtype_or_shape_that_is_none_of_its_own(call, device):
+    x = torch.ones(2, 3, device=device)
+    names = {"torch": torch, "F": torch.nn.functional, "x": x, "z": x.to(torch.complex64)}
+    with pytest.raises((RuntimeError, IndexError)) as caught:
+        eval(call, names)
+    assert REFUSED[call] in str(caught.value)
+
+
+def test_a_number_is_its_own_transpose(device):
+    z = torch.tensor(1 + 2j, device=device)
+    assert z.mH.item() == z.adjoint().item() == z.H.item() == 1 - 2j and z.mT.item() == 1 + 2j

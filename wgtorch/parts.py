@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wgtorch.dispatch.doors import DOORS
+from wgtorch.ops.complexes import matrix_like
 from wgtorch.storage import View
 
 
@@ -17,7 +18,7 @@ class Parts(View):
 
     @property
     def mH(self: Any) -> Any:
-        return self.mT.conj()
+        return self.transpose(-2, -1).conj() if matrix_like("mH", self) else self.conj()
 
     @property
     def H(self: Any) -> Any:
@@ -48,9 +49,4 @@ class Parts(View):
 
     @property
     def mT(self: Any) -> Any:
-        if self.ndim < 2:
-            raise RuntimeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got"
-                f" {self.ndim}-D tensor."
-            )
-        return self.transpose(-2, -1)
+        return self.transpose(-2, -1) if matrix_like("mT", self) else self

@@ -17,6 +17,7 @@ from wgtorch import (
     xlogy,
 )
 from wgtorch.autograd import Function
+from wgtorch.ops.arguments import common_dtype
 from wgtorch.ops.requirements import within
 
 LARGEST_LOG = -100.0  # logarithms of probabilities are cut off here, as in PyTorch
@@ -46,6 +47,12 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss
 
 
+def check_dtype(kernel: str, categories: tuple[int, ...], input: Tensor, target: Tensor) -> None:
+    dtype = common_dtype(input, target)
+    if dtype.category not in categories:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.short}'")
+
+
 def warn_of_shapes(input: Tensor, target: Tensor) -> None:
     if target.shape != input.shape:
         warnings.warn(
@@ -69,6 +76,7 @@ def mse_loss(
 ) -> Tensor:
     """(input - target) squared, times `weight`."""
     warn_of_shapes(input, target)
+    check_dtype("mse_cpu", (1, 2), input, target)
     return weighted((input - target).square(), weight, size_average, reduce, reduction)
 
 
@@ -107,6 +115,8 @@ def smooth_l1_loss(
     warn_of_shapes(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta:
+        check_dtype("smooth_l1_cpu", (2,), input, target)
     far = (input - target).abs()
     loss = where(far < beta, far * far * (0.5 / beta), far - 0.5 * beta) if beta else far
     return reduced(loss, named_reduction(size_average, reduce, reduction))
@@ -123,6 +133,7 @@ def huber_loss(
     warn_of_shapes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    check_dtype("huber_cpu", (2,), input, target)
     far = (input - target).abs()
     loss = where(far < delta, far * far * 0.5, (far - 0.5 * delta) * delta)
     return weighted(loss, weight, None, None, reduction)

@@ -147,9 +147,9 @@ def imag(input):
     return part(input, 1)
 
 
-def of_one_float_dtype(door):
+def of_one_float_dtype(door, op: str = "complex"):
     def call(real, imag):
-        required("complex", real=real, imag=imag)
+        required(op, **dict(zip(PARTS[op], (real, imag), strict=True)))
         a, b = real.dtype, imag.dtype
         if a.category != 2 or b.category != 2:
             raise RuntimeError(
@@ -164,6 +164,9 @@ def of_one_float_dtype(door):
         return door(real, imag)
 
     return call
+
+
+PARTS = {"complex": ("real", "imag"), "polar": ("abs", "angle")}
 
 
 @elementwise(
@@ -187,7 +190,10 @@ def complex_(real, imag):
 @composite(samples=binary(distant, normal), method=False)
 def polar(abs, angle):
     "Complex numbers of this length, at this angle."
-    required("polar", abs=abs, angle=angle)
+    return of_one_float_dtype(in_polar_form, "polar")(abs, angle)
+
+
+def in_polar_form(abs, angle):
     return of_parts(abs * angle.cos(), abs * angle.sin())
 
 
@@ -259,7 +265,16 @@ def is_neg(input):
 @composite(samples=lambda rng: [((complexes(rng, 2, 3, 5),), {})])
 def adjoint(input):
     "The conjugate of each matrix, transposed."
-    return input.transpose(-2, -1).conj()
+    return input.transpose(-2, -1).conj() if matrix_like("adjoint()", input) else input.conj()
+
+
+def matrix_like(op: str, input) -> bool:
+    """Whether it has matrices; a number is as good as one, a vector is not."""
+    if input.ndim == 1:
+        raise RuntimeError(
+            f"tensor.{op} is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+    return input.ndim > 1
 
 
 def of_angle(grad, input):

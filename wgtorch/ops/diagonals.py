@@ -108,6 +108,8 @@ def diagflat(input, offset: int = 0):
 )
 def block_diag(*tensors):
     "The matrix with the tensors (of at most 2 dimensions) as blocks on its diagonal."
+    if not tensors:
+        raise RuntimeError("block_diag(): expected at least one tensor")
     for place, t in enumerate(tensors):
         if t.ndim > 2:
             raise RuntimeError(

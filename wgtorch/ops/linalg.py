@@ -48,22 +48,26 @@ def check_inner(rows: int, inner: int, other_inner: int, cols: int) -> None:
 # Complex matrices
 
 
-def by_parts(left, right):
-    """Of complex matrices: one real product of both parts, stacked, with both parts, side by side.
-
-    The blocks of it are what complex multiplication adds and subtracts.
+def by_parts(shape):
+    """Of complex matrices, whose shapes pass: one real product of both parts, stacked, with both
+    parts, side by side. The blocks of it are what complex multiplication adds and subtracts.
     """
-    vector = right.ndim == 1
-    right = right.unsqueeze(1) if vector else right
-    rows, cols = left.shape[-2], right.shape[-1]
-    stacked = left.view_as_real().movedim(-1, -3).flatten(-3, -2)
-    beside = right.view_as_real().movedim(-1, -2).flatten(-2, -1)
-    blocks = stacked.matmul(beside)
-    top, below = blocks.narrow(-2, 0, rows), blocks.narrow(-2, rows, rows)
-    real = top.narrow(-1, 0, cols) - below.narrow(-1, cols, cols)
-    imag = top.narrow(-1, cols, cols) + below.narrow(-1, 0, cols)
-    product = real._complex_of(imag)
-    return product.squeeze(-1) if vector else product
+
+    def way(left, right):
+        shape(tuple(left.shape), tuple(right.shape))
+        vector = right.ndim == 1
+        right = right.unsqueeze(1) if vector else right
+        rows, cols = left.shape[-2], right.shape[-1]
+        stacked = left.view_as_real().movedim(-1, -3).flatten(-3, -2)
+        beside = right.view_as_real().movedim(-1, -2).flatten(-2, -1)
+        blocks = stacked.matmul(beside)
+        top, below = blocks.narrow(-2, 0, rows), blocks.narrow(-2, rows, rows)
+        real = top.narrow(-1, 0, cols) - below.narrow(-1, cols, cols)
+        imag = top.narrow(-1, cols, cols) + below.narrow(-1, 0, cols)
+        product = real._complex_of(imag)
+        return product.squeeze(-1) if vector else product
+
+    return way
 
 
 # Matrices
@@ -88,7 +92,7 @@ def mm_samples(rng):
 
 @declare(
     Structured,
-    complex_way=by_parts,
+    complex_way=by_parts(mm_shape),
     shape=mm_shape,
     dtype=one_dtype(MM_DTYPES, "addmm_impl_cpu_"),
     promotes=False,
@@ -118,7 +122,7 @@ def bmm_shape(input, mat2):
 
 @declare(
     Structured,
-    complex_way=by_parts,
+    complex_way=by_parts(bmm_shape),
     shape=bmm_shape,
     dtype=one_dtype(SCALAR_TYPES, "bmm"),
     promotes=False,
@@ -138,10 +142,14 @@ def bmm(input, mat2):
     return np.matmul(input, mat2)
 
 
+def matmul_shape(input, other):
+    return (*input[:-1], other[-1])
+
+
 @declare(
     Structured,
-    complex_way=by_parts,
-    shape=lambda input, other: (*input[:-1], other[-1]),
+    complex_way=by_parts(matmul_shape),
+    shape=matmul_shape,
     dtype=one_dtype(SCALAR_TYPES, "bmm"),
     promotes=False,
     plan=lambda facts: dense(facts, *sides(facts, ("input", "other"))),
@@ -254,7 +262,7 @@ MV_DTYPES = (
 
 @declare(
     Structured,
-    complex_way=by_parts,
+    complex_way=by_parts(mv_shape),
     shape=mv_shape,
     dtype=one_dtype(MV_DTYPES, "addmv_impl_cpu"),
     promotes=False,

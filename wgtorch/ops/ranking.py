@@ -56,6 +56,8 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
     "(the k-th smallest along dim, where it was); k counts from 1."
     axis = wrap_dim(dim, input.ndim)
+    if input.ndim and not input.shape[axis]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(axis))
     return chosen("kthvalue", input, axis, keepdim, k - 1)

@@ -149,6 +149,8 @@ def checked_bounds(door):
         if min_val > max_val:
             raise ValueError("min_val cannot be greater than max_val")
         dtype = input.dtype
+        if dtype.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
         if dtype.kind == "u" and min_val < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
         return door(input, as_element(min_val, dtype), as_element(max_val, dtype))
@@ -212,9 +214,14 @@ def hardswish(input):
 
 
 def whole_threshold(door):
-    return lambda input, threshold, value: door(
-        input, as_element(threshold, input.dtype), as_element(value, input.dtype)
-    )
+    def call(input, threshold, value):
+        if input.dtype.is_complex:
+            raise NotImplementedError(
+                f"\"threshold_cpu\" not implemented for '{input.dtype.short}'"
+            )
+        return door(input, as_element(threshold, input.dtype), as_element(value, input.dtype))
+
+    return call
 
 
 @elementwise(
