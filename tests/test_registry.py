@@ -241,3 +241,58 @@ def test_functions_and_methods():
     for bad in ("not a name", 3):
         with pytest.raises(errors.InvalidConfigError):
             registry.register_method(bad, lambda self: self)
+
+
+NAMED = {  # how it is overridden by a number, and what says which number counts
+    "backward": (
+        lambda n: registry.register_backward("sin", lambda grad: grad * n, override=True),
+        lambda: slope_of_sin().unique().tolist(),
+    ),
+    "function": (
+        lambda n: registry.register_function("thing", lambda: [n], override=True),
+        lambda: torch.thing(),
+    ),
+    "method": (
+        lambda n: registry.register_method("thing", lambda self: [n], override=True),
+        lambda: on("cpu").thing(),
+    ),
+    "dtype": (
+        lambda n: registry.register_dtype("thing", storage=torch.float32, encode=lambda x: x,
+                                          decode=lambda data: data, itemsize=n, override=True),
+        lambda: [torch.thing.itemsize],
+    ),
+    "forward": (
+        lambda n: registry.register_forward("sin", "cpu", lambda input: input * 0 + n),
+        lambda: on("cpu").sin().unique().tolist(),
+    ),
+}  # fmt: skip
+
+
+def slope_of_sin():
+    x = on("cpu").requires_grad_()
+    return torch.autograd.grad(x.sin().sum(), x)[0]
+
+
+@pytest.mark.parametrize("what", NAMED)
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)], ids=str)
+def test_overrides_go_in_any_order(what, order):
+    register, asked = NAMED[what]
+    handles = {n: register(n + 2) for n in range(3)}
+    for n in order:
+        assert asked() == [max(handles) + 2]
+        handles.pop(n).unregister()
+    if what in ("function", "method", "dtype"):
+        assert not hasattr(torch, "thing") and not hasattr(on("cpu"), "thing")
+        assert not torch.has_dtype("thing")
+    else:
+        np.testing.assert_allclose(on("cpu").sin().numpy(), np.sin(X), rtol=1e-6)
+        np.testing.assert_allclose(slope_of_sin().numpy(), np.cos(X), rtol=1e-6)
+        assert registry.get_autograd("sin").origin == "library"
+
+
+def test_a_function_over_an_op_outlives_it():
+    op = registry.register_unary_op("thing", lambda input: input, "input")
+    with registry.register_function("thing", lambda: 1, override=True):
+        op.unregister()
+        assert torch.thing() == 1 and not hasattr(torch, "thing_")
+    assert not hasattr(torch, "thing")

@@ -6,7 +6,6 @@ do all that tensors do; ops run in the plain dtype, and kernels of users see the
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from wgtorch.errors import (
 )  # fmt: skip
 from wgtorch.ranges import linspace
 from wgtorch.registry.handles import Handle
+from wgtorch.registry.layers import WGTORCH, Layers, is_name
 from wgtorch.tensor import Tensor
 
 RegisteredDType = DType
@@ -96,11 +96,11 @@ class DTypeHandle(DType, Handle):
 
     encoding: DTypeConfig
 
-    def __init__(self, config: DTypeConfig, undo: Callable[[], None]):
+    def __init__(self, config: DTypeConfig):
         compute = config.compute
         DType.__init__(self, config.name, compute.np, compute.wgsl,
                        CATEGORIES[compute.category], config.name)  # fmt: skip
-        Handle.__init__(self, config.name, undo)
+        Handle.__init__(self, config.name, lambda: None)
         first = next(iter(config.components.values()))
         self.itemsize = first.itemsize if config.itemsize is None else config.itemsize  # type: ignore[assignment]
         self.encoding, self.__doc__ = config, config.doc or None
@@ -139,17 +139,23 @@ class DTypeRegistry:
         dtype = NAMES.get(name)
         return None if dtype is None else DTypeEntry(name, dtype, dtype.encoding)
 
-    def add(self, dtype: DType) -> None:
-        NAMES[dtype.name] = dtype
-        setattr(sys.modules["wgtorch"], dtype.name, dtype)
+    def __init__(self) -> None:
+        self.layers = Layers(NAMES.get, self.show)
 
-    def remove(self, dtype: DType, replaced: DType | None = None) -> None:
-        if NAMES.get(dtype.name) is not dtype:
-            return  # another one has its name by now
-        del NAMES[dtype.name]
-        delattr(sys.modules["wgtorch"], dtype.name)
-        if replaced is not None:
-            self.add(replaced)
+    def show(self, name: str, own: None, layers: list[DType]) -> None:
+        NAMES.pop(name, None)
+        if layers:
+            NAMES[name] = layers[-1]
+
+    def add(self, dtype: DType) -> Callable[[], None]:
+        """What comes back takes it away again."""
+        lifts = self.layers.put(dtype.name, dtype), WGTORCH.put(dtype.name, (dtype, dtype))
+
+        def undo() -> None:
+            for lift in lifts:
+                lift()
+
+        return undo
 
     def __iter__(self) -> Iterator[DTypeEntry]:
         return iter([DTypeEntry(n, d, d.encoding) for n, d in NAMES.items()])
@@ -186,16 +192,16 @@ def register_dtype(config: DTypeConfig | str, *, override: bool = False,
         raise DTypeAlreadyRegisteredError(
             f"wgtorch.{config.name} exists already; choose another name"
         )
-    dtype = DTypeHandle(config, lambda: DTYPES.remove(dtype, replaced))
+    dtype = DTypeHandle(config)
     try_out(dtype)
-    DTYPES.add(dtype)
+    dtype._undo = DTYPES.add(dtype)
     return dtype
 
 
 def completed(config: DTypeConfig) -> DTypeConfig:
     """The config with its components, if it makes sense."""
     who = f"register_dtype(): {config.name!r}"
-    if not isinstance(config.name, str) or not config.name.isidentifier():
+    if not is_name(config.name):
         raise InvalidConfigError(f"{who} is not a Python identifier")
     for name in ("encode", "decode"):
         if not callable(getattr(config, name)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,8 @@ from wgtorch.errors import (
     MethodDTypeNotSupportedError,
 )
 from wgtorch.registry.handles import FunctionHandle, MethodHandle
+from wgtorch.registry.layers import WGTORCH, Attributes, is_name
 from wgtorch.tensor import Tensor
-
-ABSENT = object()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,6 @@ class FunctionEntry:
 
     name: str
     fn: Callable[..., Any]
-    replaced: Any  # what had the name before
 
 
 @dataclass(frozen=True)
@@ -57,15 +54,13 @@ class MethodEntry:
     name: str
     fn: Callable[..., Any]
     dtypes: tuple[DType, ...]
-    replaced: Any
 
 
-FUNCTIONS: dict[str, FunctionEntry] = {}
-METHODS: dict[str, MethodEntry] = {}
+METHODS = Attributes(Tensor)
 
 
 def checked(name: Any, fn: Any, what: str) -> None:
-    if not isinstance(name, str) or not name.isidentifier():
+    if not is_name(name):
         raise InvalidConfigError(f"{what}: {name!r} is not a Python identifier")
     if not callable(fn):
         raise InvalidConfigError(f"{what}: {name} is a {type(fn).__name__}, not a function")
@@ -75,31 +70,19 @@ def register_function(name: Any, fn: Callable[..., Any] | None = None, *,
                       override: bool = False) -> Any:  # fmt: skip
     """Makes `wgtorch.NAME` exist; without `fn` a decorator. Returns a handle that can be called.
 
-    FunctionAlreadyRegisteredError if the name is taken, unless `override`: then `unregister()`
-    brings back what was there.
+    FunctionAlreadyRegisteredError if the name is taken, unless `override`. `unregister()`
+    brings back what was there, in whatever order several go.
     """
     if isinstance(name, FunctionConfig):
         name, fn, override = name.name, name.fn, name.override
     if fn is None:
         return lambda given: register_function(name, given, override=override)
     checked(name, fn, "register_function()")
-    module = sys.modules["wgtorch"]
-    replaced = getattr(module, name, ABSENT)
-    if replaced is not ABSENT and not override:
+    if hasattr(wgtorch, name) and not override:
         raise FunctionAlreadyRegisteredError(
             f"wgtorch.{name} exists; choose another name, or say override=True"
         )
-    FUNCTIONS[name] = FunctionEntry(name, fn, replaced)
-    setattr(module, name, fn)
-
-    def undo() -> None:
-        FUNCTIONS.pop(name, None)
-        if replaced is ABSENT:
-            delattr(module, name)
-        else:
-            setattr(module, name, replaced)
-
-    return FunctionHandle(name, undo, fn)
+    return FunctionHandle(name, WGTORCH.put(name, (FunctionEntry(name, fn), fn)), fn)
 
 
 def limited(name: str, fn: Callable[..., Any], dtypes: tuple[DType, ...]) -> Callable[..., Any]:
@@ -134,45 +117,36 @@ def register_method(name: Any, fn: Callable[..., Any] | None = None, *,
             f"Tensor.{name} exists; choose another name, or say override=True"
         )
     known = tuple([asked(dtype) for dtype in dtypes])
-    replaced = vars(Tensor).get(name, ABSENT)
-    METHODS[name] = MethodEntry(name, fn, known, replaced)
-    setattr(Tensor, name, limited(name, fn, known) if known else fn)
-
-    def undo() -> None:
-        METHODS.pop(name, None)
-        if replaced is ABSENT:
-            delattr(Tensor, name)
-        else:
-            setattr(Tensor, name, replaced)
-
-    return MethodHandle(name, undo)
+    meant = limited(name, fn, known) if known else fn
+    return MethodHandle(name, METHODS.put(name, (MethodEntry(name, fn, known), meant)))
 
 
 def get_function(name: str) -> FunctionEntry | None:
     """The registered function of a name."""
-    return FUNCTIONS.get(name)
+    entry = WGTORCH.entry(name)
+    return entry if isinstance(entry, FunctionEntry) else None
 
 
 def get_method(name: str) -> MethodEntry | None:
     """The registered method of a name."""
-    return METHODS.get(name)
+    return METHODS.entry(name)
 
 
 def has_function(name: str) -> bool:
     """Whether wgtorch has a function of this name, its own or a registered one."""
-    return name in FUNCTIONS or callable(getattr(wgtorch, name, None))
+    return callable(getattr(wgtorch, name, None))
 
 
 def has_method(name: str) -> bool:
     """Whether Tensor has a method of this name, its own or a registered one."""
-    return name in METHODS or callable(getattr(Tensor, name, None))
+    return callable(getattr(Tensor, name, None))
 
 
 def list_functions() -> list[str]:
     """The names of registered functions."""
-    return sorted(FUNCTIONS)
+    return sorted([name for name in WGTORCH.over if get_function(name) is not None])
 
 
 def list_methods() -> list[str]:
     """The names of registered methods."""
-    return sorted(METHODS)
+    return sorted(METHODS.over)

@@ -20,6 +20,7 @@ from wgtorch.errors import (
 )
 from wgtorch.op import Composite, Op, ViewOp, asks
 from wgtorch.registry.handles import AutogradHandle
+from wgtorch.registry.layers import Layers
 from wgtorch.registry.opening import named
 from wgtorch.storage import View
 
@@ -59,9 +60,6 @@ class AutogradEntry:
         """What is kept for backward."""
         asked = {name for formula in self.formulas.values() for name in asks(formula)}
         return tuple(sorted(asked - {"grad"}))
-
-
-OWN: dict[str, dict[str, BackwardFn]] = {}  # the library's, of ops whose formulas were replaced
 
 
 def formulas_of(op: Op, backward: Any) -> dict[str, BackwardFn]:
@@ -166,6 +164,36 @@ def limited(op: Op, formula: BackwardFn, former: BackwardFn | None, device: str 
     return chosen
 
 
+@dataclass(frozen=True, eq=False)
+class Formulas:
+    """What `register_backward` was given: for all devices and dtypes, or some."""
+
+    by_input: dict[str, BackwardFn]
+    device: str | None
+    dtypes: tuple[DType, ...]
+
+    def over(self, op: Op, others: dict[str, BackwardFn]) -> dict[str, BackwardFn]:
+        if self.device is None and not self.dtypes:
+            return self.by_input
+        mine = self.by_input.items()
+        return others | {
+            n: limited(op, f, others.get(n), self.device, self.dtypes) for n, f in mine
+        }
+
+
+def show(op: Op, own: dict[str, BackwardFn], layers: list[Formulas]) -> None:
+    """Nodes that exist keep the formulas they were recorded with."""
+    formulas = own
+    for layer in layers:
+        formulas = layer.over(op, formulas)
+    op.vjp.clear()
+    op.vjp.update(formulas)
+    RECIPES[op].clear()
+
+
+FORMULAS = Layers(lambda op: dict(op.vjp), show)
+
+
 def register_backward(op: Any, backward: Any = None, *, device: str | None = None,
                       dtypes: Iterable[DType] = (), override: bool = False) -> Any:  # fmt: skip
     """Gradient formulas for an op; without `backward` a decorator.
@@ -174,7 +202,8 @@ def register_backward(op: Any, backward: Any = None, *, device: str | None = Non
     input. The names of a function's parameters say what it is given, and so what is saved: `grad`,
     `result`, an input, an attribute, `NAME_shape`. Formulas are tensor code, and differentiable.
     They may be for one type of devices, or for some dtypes, only. An op that has formulas of a user
-    gets others with `override`, until those are unregistered; else RegistrationFailedError.
+    gets others with `override`, until those are unregistered, in whatever order; else
+    RegistrationFailedError.
     """
     if isinstance(op, AutogradConfig):
         config = op
@@ -184,7 +213,7 @@ def register_backward(op: Any, backward: Any = None, *, device: str | None = Non
         return lambda given: register_backward(op, given, device=device, dtypes=dtypes,
                                                override=override)  # fmt: skip
     known = named(op)
-    if known.name in OWN and not override:
+    if known in FORMULAS.over and not override:
         raise RegistrationFailedError(
             f"{known.name} has a registered backward already; say override=True"
         )
@@ -193,31 +222,10 @@ def register_backward(op: Any, backward: Any = None, *, device: str | None = Non
             f"{known.name} is a formula of other ops and has their gradients; use autograd.Function"
             " for one of its own"
         )
-    formulas = formulas_of(known, backward)
-    before = dict(known.vjp)
-    fitting = {name: fits(known, name, f) for name, f in formulas.items()}
-    kinds = tuple([asked(dtype) for dtype in dtypes])
-    if device or kinds:
-        place = None if device is None else Device(device).type
-        fitting = before | {
-            n: limited(known, f, before.get(n), place, kinds) for n, f in fitting.items()
-        }
-    replace(known, fitting)
-    OWN.setdefault(known.name, before)
-
-    def undo() -> None:
-        replace(known, before)
-        if before is OWN.get(known.name) or OWN.get(known.name) == before:
-            OWN.pop(known.name, None)
-
-    return AutogradHandle(known.name, undo)
-
-
-def replace(op: Op, formulas: dict[str, BackwardFn]) -> None:
-    """Nodes that exist keep the formulas they were recorded with."""
-    op.vjp.clear()
-    op.vjp.update(formulas)
-    RECIPES[op].clear()
+    by_input = {n: fits(known, n, f) for n, f in formulas_of(known, backward).items()}
+    place = None if device is None else Device(device).type
+    layer = Formulas(by_input, place, tuple([asked(dtype) for dtype in dtypes]))
+    return AutogradHandle(known.name, FORMULAS.put(known, layer))
 
 
 def get_autograd(op: str) -> AutogradEntry | None:
@@ -225,7 +233,7 @@ def get_autograd(op: str) -> AutogradEntry | None:
     known = named(op)
     if not known.vjp or isinstance(known, Composite):
         return None
-    origin = "user" if known.name in OWN else "library"
+    origin = "user" if known in FORMULAS.over else "library"
     return AutogradEntry(known.name, dict(known.vjp), origin)
 
 

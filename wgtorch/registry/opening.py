@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 
 import wgtorch
 from wgtorch.autograd.transforms.batch_rules import RULES, told
@@ -16,6 +16,7 @@ from wgtorch.errors import (
 from wgtorch.methods import Methods, admit
 from wgtorch.op import REGISTRY, Op
 from wgtorch.registry.handles import FunctionHandle
+from wgtorch.registry.layers import WGTORCH
 
 
 def named(name: str) -> Op:
@@ -57,24 +58,24 @@ def opened(op: Op) -> FunctionHandle:
     try:
         admit(op, wgtorch.Tensor)
     except Exception:
-        close_op(op)
+        close_op(op, [])
         raise
-    call = PUBLIC[op.name]
-    for form in (op.name, op.name + "_"):
-        if form in PUBLIC:
-            setattr(sys.modules["wgtorch"], form, PUBLIC[form])
-    handle = OPENED[op.name] = FunctionHandle(op.name, lambda: close_op(op), call)
+    forms = [form for form in (op.name, op.name + "_") if form in PUBLIC]
+    names = [WGTORCH.put(form, (op, PUBLIC[form])) for form in forms]
+    handle = FunctionHandle(op.name, lambda: close_op(op, names), PUBLIC[op.name])
+    OPENED[op.name] = handle
     return handle
 
 
-def close_op(op: Op) -> None:
+def close_op(op: Op, names: list[Callable[[], None]]) -> None:
     """Forgets an op as if it had never been declared."""
     for table in (REGISTRY, DOORS, FACES, PUBLIC, OPENED):
         table.pop(op.name, None)
     PUBLIC.pop(op.name + "_", None)
     RULES.pop(op.name, None)
     told.discard(op.name)
+    for lift in names:
+        lift()
     for form in (op.name, op.name + "_"):
-        vars(wgtorch).pop(form, None)
         if form in vars(Methods):
             delattr(Methods, form)
