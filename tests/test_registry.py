@@ -135,12 +135,30 @@ def test_what_cannot_be_a_kernel():
         registry.register_forward("add", "cpu", "fn value_at(i: u32) -> f32 { return 0.0; }")
     with pytest.raises(errors.OpKindMismatchError, match="not elementwise"):
         registry.register_scalar_forward("mm", "cpu", lambda input, mat2: input)
+    for nothing in (None, 3):
+        with pytest.raises(errors.InvalidConfigError, match=f"a kernel is a function.*{nothing}"):
+            registry.register_forward("exp", "cpu", nothing)
     with (
         registry.register_forward("exp", "cpu", lambda input: input[:1]),
         pytest.raises(errors.KernelSignatureMismatchError, match=r"returned the shape \[1, 4\]"),
     ):
         on("cpu").exp()
     assert on("cpu").exp().shape == (3, 4)
+
+
+@pytest.mark.parametrize(("said", "error", "complaint"), [
+    ({"priority": "a"}, errors.InvalidConfigError, "priority= must be an int, not 'a'"),
+    ({"priority": float("nan")}, errors.InvalidConfigError, "priority= must be an int"),
+    ({"predicate": 3}, errors.InvalidConfigError, "predicate= must be a function, not 3"),
+    ({"predicate": lambda q: True}, errors.KernelSignatureMismatchError,
+     "predicate of exp may have input_shape, input_dtype; this one has q"),
+])  # fmt: skip
+def test_when_a_kernel_is_used_is_checked_when_it_is_registered(said, error, complaint):
+    with pytest.raises(error, match=complaint):
+        registry.register_forward("exp", "cpu", lambda input: input * 5, **said)
+    with registry.register_forward("exp", "cpu", lambda input: input * 7):
+        assert on("cpu").exp().equal(on("cpu") * 7)
+    assert registry.get_kernel("exp", "cpu") is None
 
 
 # Gradients

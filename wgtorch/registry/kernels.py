@@ -25,9 +25,8 @@ from wgtorch.errors import (
     OpKindMismatchError,
     suggestion,
 )
-from wgtorch.op import Composite, Draw, Elementwise, Op, Structured, ViewOp
+from wgtorch.op import Elementwise, Op, Structured
 from wgtorch.registry.configs import (
-    CPUForwardFn,
     CPUKernelConfig,
     KernelConfig,
     TensorKernelConfig,
@@ -35,6 +34,7 @@ from wgtorch.registry.configs import (
 )
 from wgtorch.registry.handles import KernelHandle, ScalarKernelHandle
 from wgtorch.registry.opening import named
+from wgtorch.registry.requirements import check_dtypes, checked
 from wgtorch.registry.shaders import shader_of
 from wgtorch.settled import Call
 from wgtorch.storage import Value, View
@@ -242,62 +242,6 @@ def device_type(device: str | Device) -> str:
     return name
 
 
-def checked(op: Op, device: str, config: KernelConfig) -> None:
-    if isinstance(op, Composite | ViewOp | Draw):
-        kind = type(op).__name__
-        why = {
-            "Composite": "it is a formula of other ops: register a kernel for those",
-            "ViewOp": "it moves no data",
-            "Draw": "its numbers are those of a counter, the same on every device",
-        }[kind]
-        raise OpKindMismatchError(f"{op.name} ({kind}) has no kernels: {why}")
-    if isinstance(config, WebGPUKernelConfig):
-        if device != "webgpu":
-            raise InvalidConfigError(f"a shader runs on webgpu, not on {device}")
-        if isinstance(op, Structured) and (op.starts_as or "Tensors" in op.markers.values()):
-            raise OpKindMismatchError(
-                f"{op.name} takes a list of tensors or writes into one, which shaders of users"
-                " cannot; register a function of numpy arrays"
-            )
-        return
-    if not isinstance(config, CPUKernelConfig | TensorKernelConfig) or not callable(config.forward):
-        raise InvalidConfigError(
-            f"a kernel is a function, a CPUKernelConfig or a WebGPUKernelConfig, not {config!r}"
-        )
-    check_signature(op, config.forward)
-
-
-def check_signature(op: Op, forward: CPUForwardFn) -> None:
-    """A kernel names all inputs, and of the attributes those that it needs."""
-    try:
-        parameters = inspect.signature(forward).parameters
-    except ValueError:
-        return  # numpy's own functions have no signature to ask
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return
-    known = [*op.inputs, *op.attrs]
-    unknown = [n for n, p in parameters.items() if n not in known and p.default is p.empty]
-    missing = [n for n in op.inputs if n not in parameters]
-    if unknown or missing:
-        raise KernelSignatureMismatchError(
-            f"a kernel of {op.name} has the parameters {', '.join(op.inputs)} and may have"
-            f" {', '.join(op.attrs) or 'no others'}; this one has {', '.join(parameters)}"
-        )
-
-
-def check_dtypes(config: KernelConfig, dtypes: tuple[DType, ...]) -> None:
-    """Kernels are for plain dtypes, or for composed ones."""
-    composed = [dtype for dtype in dtypes if dtype.encoding is not None]
-    of_tensors = isinstance(config, TensorKernelConfig)
-    if composed and not of_tensors:
-        raise InvalidConfigError(
-            f"{composed[0]} is made of components: its kernels are functions of tensors"
-            " (TensorKernelConfig)"
-        )
-    if of_tensors and (not composed or len(composed) < len(dtypes)):
-        raise InvalidConfigError("TensorKernelConfig: dtypes must be composed ones, at least one")
-
-
 def registered(op: str, device: Any, kernel: Any, scalar: bool, given: dict[str, Any]) -> Any:
     known, kind = named(op), device_type(device)
     if callable(kernel):
@@ -310,9 +254,9 @@ def registered(op: str, device: Any, kernel: Any, scalar: bool, given: dict[str,
         raise InvalidConfigError(f"{', '.join(given)}: say it in the config, which is given too")
     if scalar and not isinstance(known, Elementwise):
         raise OpKindMismatchError(f"{known.name} is not elementwise: it has no scalar form")
+    checked(known, kind, kernel)
     dtypes = tuple([asked(dtype) for dtype in kernel.dtypes])
     check_dtypes(kernel, dtypes)
-    checked(known, kind, kernel)
     entry = KernelEntry(known, kind, kernel, scalar)
     object.__setattr__(kernel, "dtypes", dtypes)
     KERNELS.add(entry)
