@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 ROOMS = ("nn.functional", "linalg", "special", "fft", "func", "autograd", "nn", "nn.utils",
-         "registry", "webgpu", "errors", "autograd.graph", "autograd.functional")  # fmt: skip
+         "nn.utils.parametrize", "nn.attention", "optim", "optim.swa_utils", "amp", "registry",
+         "webgpu", "errors", "autograd.graph", "autograd.functional")  # fmt: skip
 SPARSE = "there are no sparse tensors: use dense ones, with index_select, scatter_add or a mask"
 QUANTIZED = (
     "there are no quantized dtypes: torch.registry.register_dtype makes one, as"
