@@ -158,12 +158,12 @@ def fitting(value: Any, dtype: DType, named: str = "") -> Any:
     if dtype.category == 3:
         parts = complex(value)
         return complex(fitting(parts.real, REAL[dtype]), fitting(parts.imag, REAL[dtype]))
+    if dtype is bool_:
+        return bool(value)
     if isinstance(value, COMPLEX):
         if value.imag:
             raise overflow(dtype, named)
         value = value.real
-    if dtype is bool_:
-        return bool(value)
     most = most_of(dtype)
     least = -most if dtype.category > 1 or not dtype.is_signed else -most - 1
     if dtype is uint8 and isinstance(value, float):

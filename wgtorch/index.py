@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.arrays import as_index
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import is_put, overwritten, write
 from wgtorch.dtype import bool_, int64, uint8
@@ -58,6 +59,7 @@ class Indexed:
 
 
 SCALARS = (bool, int, float, complex, np.number, np.bool_)
+SEVERAL = (slice, View, list, tuple, range, np.ndarray)  # what an entry of a tuple would be
 MANY = 32  # from this length on a list is an index by itself, whatever is in it
 
 
@@ -228,6 +230,8 @@ def at(x: Any, dim: int, index: int, asked: int) -> Any:
         raise IndexOutOfBoundsError(NO_DIMS)
     size = shape[dim]
     if not -size <= index < size:
+        if not -(1 << 63) <= index < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         raise IndexOutOfBoundsError(
             f"index {index} is out of bounds for dimension {asked} with size {size}"
         )
@@ -268,7 +272,7 @@ def is_several(index: Any) -> bool:
     if not isinstance(index, list) or len(index) >= MANY:
         return False
     for part in index:
-        if part is None or part is Ellipsis or isinstance(part, slice | View | list | tuple):
+        if part is None or part is Ellipsis or isinstance(part, SEVERAL):
             warnings.warn(
                 "Using a non-tuple sequence for multidimensional indexing is deprecated and will be"
                 " changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this"
@@ -286,11 +290,9 @@ def understood(part: Any) -> Any:
     if part is None or part is Ellipsis or isinstance(part, slice | bool | int | View | np.bool_):
         return part
     if isinstance(part, np.ndarray):
-        return Listed(part)
-    if isinstance(part, str):
-        raise TypeError("new(): invalid data type 'str'")
+        return Listed(as_index(part))
     if isinstance(part, Sequence):
-        return Listed(np.asarray(numbers_in(part), None if len(part) else np.int64))
+        return Listed(as_index(numbers_in(part)))
     if hasattr(part, "__index__"):
         return part.__index__()
     raise IndexError(
@@ -310,9 +312,11 @@ class Listed(View):
 
 def numbers_in(part: Any) -> Any:
     if isinstance(part, View):
+        if part.storage.value.dtype.category > 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         return part.tolist()  # type: ignore[attr-defined]
-    if isinstance(part, str):  # a sequence of itself
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, str | bytes):  # a sequence of itself
+        raise TypeError(f"new(): invalid data type '{type(part).__name__}'")
     return [numbers_in(p) for p in part] if isinstance(part, Sequence) else part
 
 

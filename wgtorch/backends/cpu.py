@@ -182,7 +182,7 @@ class CPU:
         whole = layout.is_plain and layout.numel == kept.numel
         try:
             seen(kept.buffer, layout, whole)[index] = number(value, kept.dtype.np)
-        except (IndexError, TypeError, ValueError):
+        except (IndexError, OverflowError, TypeError, ValueError):
             return False
         return True
 

@@ -1,0 +1,74 @@
+"""Corners of many calls: their values, dtypes and shapes or complaints, beside torch 2.13."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch as pytorch
+
+import wgtorch
+
+# x is (2, 3), i counts to 5; `t(...)` makes tensors and `p(tensor, index, value)` puts.
+CORNERS = """
+i[[np.array([1, 0, 2])]] ; i[:3][[np.array([True, False, True])]]
+x[[np.array([1, 0]), np.array([1, 2])]] ; x[[np.array(1), np.array(0)]] ; x[[range(2)]]
+p(x * 1, [np.array([1, 0]), np.array([1, 2])], 5.0)
+x[np.array([])] ; x[np.zeros((0, 2))] ; p(x * 1, np.array([]), 1.0) ; x[[1.5]] ; x[np.array([1.5])]
+x[np.array([1], np.int8)] ; x[np.array([1], np.uint64)] ; x[[np.uint8(1)]] ; x[[float('nan')]]
+x[2**63] ; x[-2**63 - 1] ; p(x, 2**63, 1) ; x[0, 2**63] ; x[[2**63]] ; i[[[0, slice(None)]]]
+x[([0, None],)] ; x[[object()]] ; x[[b'a']] ; x[([[0], [1, 2]],)] ; x[([t(1.5), t(0)],)]
+p(x > 1, ..., 1j) ; (x > 1).new_full((2,), 1j) ; t(1j, dtype=torch.bool) ; (x > 1).fill_(0j)
+p(x, 0, 1j) ; t(1j, dtype=torch.float32)
+"""
+EXPRESSIONS = [part.strip() for part in CORNERS.replace("\n", ";").split(";") if part.strip()]
+
+
+def put(tensor, index, value):
+    tensor[index] = value
+    return tensor
+
+
+def answer(expression: str, library, device: str):
+    """The error, or of every tensor its dtype, shape and elements."""
+    names = {
+        "torch": library, "np": np, "F": library.nn.functional, "nn": library.nn, "p": put,
+        "t": lambda data, **more: library.tensor(data, device=device, **more),
+        "x": library.arange(6.0, device=device).reshape(2, 3),
+        "i": library.arange(5, device=device),
+    }  # fmt: skip
+    try:
+        return told(eval(expression, names))
+    except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as e:
+        return e
+
+
+def told(value):
+    if isinstance(value, list | tuple):
+        return [told(v) for v in value]
+    if not hasattr(value, "dtype"):
+        return value
+    name = str(value.dtype).removeprefix("torch.")
+    return name, tuple(value.shape), np.asarray(value.detach().cpu().tolist())
+
+
+def agree(got, wanted) -> bool:
+    if isinstance(wanted, Exception):
+        said = str(wanted).splitlines()[0]
+        return isinstance(got, type(wanted)) and said in str(got)
+    if isinstance(wanted, np.ndarray):
+        return np.allclose(got, wanted, 1e-5, 1e-6, equal_nan=True)
+    if isinstance(wanted, list | tuple):
+        return len(got) == len(wanted) and all(map(agree, got, wanted))
+    return got == wanted
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_corner(expression, device):
+    wgtorch.set_default_device(device)
+    try:
+        got = answer(expression, wgtorch, device)
+    finally:
+        wgtorch.set_default_device(None)
+    wanted = answer(expression, pytorch, "cpu")
+    assert agree(got, wanted), f"{got!r} instead of {wanted!r}"
