@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import wgtorch as torch
 
-init, rnn = torch.nn.init, torch.nn.utils.rnn
+F, init, rnn = torch.nn.functional, torch.nn.init, torch.nn.utils.rnn
 
 NO_TENSOR = {  # call -> what its complaint begins with
     "init.xavier_uniform_(wrong)": "xavier_uniform_(): argument 'tensor' (position 1)",
@@ -102,7 +103,7 @@ REFUSED = {  # call -> what it says
 @pytest.mark.parametrize("call", REFUSED)
 def test_a_dtype_or_shape_that_is_none_of_its_own(call, device):
     x = torch.ones(2, 3, device=device)
-    names = {"torch": torch, "F": torch.nn.functional, "x": x, "z": x.to(torch.complex64)}
+    names = {"torch": torch, "F": F, "x": x, "z": x.to(torch.complex64)}
     with pytest.raises((RuntimeError, IndexError)) as caught:
         eval(call, names)
     assert REFUSED[call] in str(caught.value)
@@ -111,3 +112,25 @@ def test_a_dtype_or_shape_that_is_none_of_its_own(call, device):
 def test_a_number_is_its_own_transpose(device):
     z = torch.tensor(1 + 2j, device=device)
     assert z.mH.item() == z.adjoint().item() == z.H.item() == 1 - 2j and z.mT.item() == 1 + 2j
+
+
+def test_a_new_tensor_is_of_the_dtype_of_the_one_it_is_asked_of(device):
+    for dtype in (torch.float32, torch.int8, torch.bool):
+        x = torch.ones(2, dtype=dtype, device=device)
+        for data in ([1], 1.5, True, np.array([1, 2]), torch.tensor([1])):
+            new = x.new_tensor(data)
+            assert new.dtype is dtype and new.device == x.device
+        assert x.new_tensor([2], dtype=torch.int64).tolist() == [2]
+    with pytest.raises(RuntimeError, match="to type int8 without overflow"):
+        torch.ones(2, dtype=torch.int8, device=device).new_tensor(300)
+
+
+def test_losses_of_integers(device):
+    ones = torch.ones(2, dtype=torch.int8, device=device)
+    assert F.margin_ranking_loss(ones, ones, ones).item() == 0
+    with pytest.raises(RuntimeError, match="kl_div: Integral inputs not supported"):
+        F.kl_div(ones, ones, reduction="sum")
+    with pytest.raises(NotImplementedError, match="\"binary_cross_entropy\" not .* for 'Char'"):
+        F.binary_cross_entropy(ones, ones)
+    with pytest.raises(RuntimeError, match="batch1 must be a 3D tensor"):
+        torch.baddbmm(ones[None], ones[None], ones[:, None])

@@ -53,6 +53,16 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None,
     return made(array, dtype, place(device), requires_grad)
 
 
+def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None,
+               requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A copy of `data`; of the dtype and on the device of this tensor, unless others are given."""
+    dtype, device = self.dtype if dtype is None else dtype, device or self.device
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+Tensor.new_tensor = new_tensor
+
+
 def made(array: np.ndarray, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
     dtype = dtypes.asked(dtype)
     value = backend(place_for(device, dtype)).upload(array, dtype)

@@ -15,7 +15,7 @@ import numpy as np
 from wgtorch.arrays import as_index
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import is_put, overwritten, write
-from wgtorch.dtype import bool_, int64, uint8
+from wgtorch.dtype import bool_, from_numpy, int64, uint8
 from wgtorch.errors import IndexOutOfBoundsError
 from wgtorch.layout import wrap_dim
 from wgtorch.ops.batched import is_batched, refuse_mask
@@ -334,5 +334,5 @@ def dims_of(part: Any) -> int:
 def like(x: Any, part: Any) -> Any:
     """The index as a tensor on the device of what it indexes."""
     if isinstance(part, Listed):
-        return x.new_tensor(part.array)
+        return x.new_tensor(part.array, dtype=from_numpy(part.array.dtype))
     return part if part.device is x.device else part.to(x.device)

@@ -34,8 +34,6 @@ from wgtorch.dtype import (
     float16,
     float32,
     float64,
-    from_numpy,
-    get_default_dtype,
     int8,
     int16,
     int32,
@@ -63,6 +61,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
     name: str | None = None
 
     new_from: Callable  # what a user's `Tensor(2, 3)` is; see legacy.py
+    new_tensor: Callable  # see create.py
 
     def __init__(self, storage: Any = None, layout: Any = None, wants: Any = False, *more: Any):
         if type(layout) is not Layout:  # a user's own call: `Tensor(2, 3)`
@@ -219,19 +218,6 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
         layout = Layout.strided(tuple(size), tuple(stride), 0)
         memory = self.new_zeros(layout.extent, dtype=dtype, device=device)
         return memory.over(memory.storage, layout).requires_grad_(requires_grad)
-
-    def new_tensor(self, data: Any, *, dtype: DType | None = None, device: Any = None,
-                   requires_grad: bool = False) -> Tensor:  # fmt: skip
-        """A copy of `data`, on the device of this tensor."""
-        if isinstance(data, View):
-            data = data.detach().cpu().numpy()  # type: ignore[attr-defined]
-        array = np.asarray(data)
-        kind = from_numpy(array.dtype)
-        if not isinstance(data, np.ndarray | np.generic) and array.dtype.kind == "f":
-            kind = get_default_dtype()
-        place = Device(device) if device is not None else self.device
-        value = backend(place_for(place, dtype or kind)).upload(array, dtype or kind)
-        return Tensor(Storage(value), Layout.contiguous(array.shape), requires_grad)
 
     def view_as(self, other: Tensor) -> Tensor:
         return self.view(other.layout.shape)

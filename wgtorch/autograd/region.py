@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.dtype import int64
 from wgtorch.layout import Layout
 
 
@@ -57,7 +58,7 @@ class Region:
         if distinct(once):
             seen(memory, once).copy_(grad)
         else:
-            places = grad.new_tensor(positions(once))
+            places = grad.new_tensor(positions(once), dtype=int64)
             memory = memory.index_add(0, places, grad.reshape((prod(once.shape),)))
         return self.shaped(memory)
 

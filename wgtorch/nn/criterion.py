@@ -163,6 +163,9 @@ def kl_div(
             "major release.",
             stacklevel=2,
         )
+    for kind, refused in (("Integral", (0, 1)), ("Complex", (3,))):
+        if input.dtype.category in refused or target.dtype.category in refused:
+            raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     target_log = target.exp() * target if log_target else xlogy(target, target)
     loss = target_log - (target.exp() if log_target else target) * input
     if reduction == "batchmean":
@@ -212,6 +215,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
+    check_dtype("binary_cross_entropy", (2,), input, target)
     for name, given in (("input", input), ("target", target)):
         refusal = f"binary_cross_entropy: all elements of {name} should be between 0 and 1"
         within(given, 0, 1, refusal)

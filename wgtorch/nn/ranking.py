@@ -29,7 +29,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes:"
             f" input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    loss = (-target * (input1 - input2) + margin).clamp(min=0)
+    loss = (-target * (input1 - input2) + float(margin)).clamp(min=0)
     return reduced(loss, named_reduction(size_average, reduce, reduction))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from wgtorch.dtype import DType, bool_, promote_types
@@ -47,7 +49,7 @@ def check_expands(have: tuple[int, ...], want: tuple[int, ...]) -> None:
 # alpha * product + beta * input
 
 
-def scaled(door):
+def scaled(shape, door):
     """One kernel for what is computed as float; else the product first, then the sum."""
 
     def call(input, first, second, *, beta=1, alpha=1):
@@ -57,8 +59,8 @@ def scaled(door):
         alike(*(t.dtype for t in tensors))
         if input.dtype.category < 2:
             alpha, beta = int(alpha), int(beta)
+        shape(*(t.layout.shape for t in tensors))
         product = first.matmul(second)
-        check_expands(input.layout.shape, product.layout.shape)
         product = product if alpha == 1 else product * alpha
         return (product + input * beta if beta else product).to(input.dtype)
 
@@ -102,7 +104,7 @@ def addmm_samples(rng):
 
 @declare(
     Structured,
-    gate=scaled,
+    gate=partial(scaled, addmm_shape),
     shape=addmm_shape,
     dtype=alike,
     promotes=False,
@@ -132,7 +134,7 @@ def transposed(batch):
 
 @declare(
     Structured,
-    gate=scaled,
+    gate=partial(scaled, baddbmm_shape),
     shape=baddbmm_shape,
     dtype=alike,
     promotes=False,

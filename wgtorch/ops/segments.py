@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.dtype import int64
 from wgtorch.op import composite
 from wgtorch.ops.batched import holds_somewhere
 from wgtorch.ops.statistics import equal_edges, given_edges
@@ -20,7 +21,9 @@ FOLDS = {"sum": ("sum", 0), "mean": ("sum", 0), "prod": ("prod", 1), "max": ("am
 def numbers_of_segments(lengths: Any, size: int) -> Any:
     """For each element along the last dimension the number of its segment."""
     ends = lengths.cumsum(-1)
-    places = lengths.new_tensor(np.arange(size)).expand((*lengths.layout.shape[:-1], size))
+    places = lengths.new_tensor(np.arange(size), dtype=int64).expand(
+        (*lengths.layout.shape[:-1], size)
+    )
     return ends._searchsorted(places.contiguous(), True, False)
 
 

@@ -228,7 +228,7 @@ def counts_between(input: Any, edges: Any, bins: int, weight: Any = None) -> Any
 
 def edges_between(like: Any, low: float, high: float, bins: int) -> Any:
     steps = np.linspace(low, high, bins + 1, dtype=np.float64)
-    return like.new_tensor(steps.tolist())
+    return like.new_tensor(steps)
 
 
 @composite(samples=lambda rng: [((normal(rng, 40), 7), {}), ((normal(rng, 4, 9), 5, -1, 1), {})])

@@ -79,7 +79,7 @@ def table(input: Any, make: Any, n: int) -> Any:
     if (make, n) not in known:
         if sum(t.numel() for t in known.values()) + n > MOST_KEPT:
             known.clear()
-        known[make, n] = input.new_tensor(make(n).astype(np.complex64), device=place)
+        known[make, n] = input.new_tensor(make(n), dtype=complex64, device=place)
     return known[make, n]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.batch_rules import Batch, rule
+from wgtorch.dtype import int64
 from wgtorch.layout import wrap_dim
 
 
@@ -70,7 +71,9 @@ def shifted(index: Any, batch: Batch, name: str, dim: int) -> Any:
     size = (batch.shape(name) or (1,))[dim]
     index = index.long()
     index = (index < 0).long() * size + index
-    start = index.new_tensor(range(0, size * batch.size, size) if size else [0] * batch.size)
+    start = index.new_tensor(
+        range(0, size * batch.size, size) if size else [0] * batch.size, dtype=int64
+    )
     start = start.reshape((batch.size, *[1] * (len(index.layout.shape) - 1)))
     beyond = (index < 0) | (index >= size)
     return (index + start).masked_fill(beyond, size * batch.size)
