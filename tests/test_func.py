@@ -115,6 +115,17 @@ def test_an_ensemble_runs_at_once(device):
     close(params["bias"].grad, np.full((3, 2), 3.0))
 
 
+def test_batch_norms_of_each_sample():
+    """Which would all write into one mean."""
+    model = torch.nn.Sequential(
+        torch.nn.BatchNorm1d(4), torch.nn.InstanceNorm1d(4, 1e-5, 0.1, 0, 1)
+    )
+    assert func.replace_all_batch_norm_modules_(model) is model
+    assert "running_mean" not in model[0].state_dict() and model[1].running_mean is not None
+    x = torch.tensor(A).reshape(3, 1, 4) + torch.tensor(A)
+    close(vmap(model[0])(x), np.stack([model[0](part).detach().numpy() for part in x]))
+
+
 def test_results_lead_back_only_to_those_outside_who_want_it(device):
     w = torch.tensor(A[0], device=device, requires_grad=True)
     x = torch.tensor(A[1], device=device)

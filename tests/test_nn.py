@@ -307,3 +307,10 @@ def test_attention_of_nothing(device, shape):
     out, weights = nn.MultiheadAttention(4, 2).to(device)(x, x, x)
     assert out.shape == shape
     assert weights.shape == (*shape[1:-1], shape[0], shape[0])
+
+
+def test_fillers_under_their_older_names():
+    weight = wt.empty(2, 3)
+    with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated in favor of"):
+        assert nn.init.constant(weight, 2.0) is weight
+    assert weight.tolist() == [[2, 2, 2]] * 2

@@ -55,6 +55,8 @@ CALLS = [
     "F.fractional_max_pool2d(image, 2, (4, 3), return_indices=True, _random_samples=draws2)",
     "F.fractional_max_pool2d(image, (3, 2), output_ratio=(0.5, 0.4), _random_samples=draws2)",
     "F.fractional_max_pool3d(volume, 2, (3, 2, 4), None, True, draws3)",
+    "F.adaptive_max_pool1d_with_indices(x, 3)", "F.adaptive_max_pool2d_with_indices(image, (4, 3))",
+    "F.adaptive_max_pool3d_with_indices(volume, 2)", "F.max_pool3d_with_indices(volume, 2, 1)",
     "nn.FractionalMaxPool2d(2, (4, 3), None, True, draws2)(image)",
     "nn.FractionalMaxPool3d((2, 1, 3), output_ratio=0.5, _random_samples=draws3)(volume)",
     "F.linear_cross_entropy(x, y, labels, linear_bias=x[:, 0], ignore_index=3)",

@@ -4,7 +4,11 @@ from wgtorch.absent import answer_for
 from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.func.forward import jacfwd, jvp, linearize
 from wgtorch.func.reverse import grad, grad_and_value, hessian, jacrev, vjp
-from wgtorch.func.stateless import functional_call, stack_module_state
+from wgtorch.func.stateless import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 
 __all__ = [
     "functional_call",
@@ -15,6 +19,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wgtorch.dispatch.doors import PUBLIC
+from wgtorch.nn.instance import batch_norms
 from wgtorch.nn.utils.stateless import called_with
 
 
@@ -46,6 +47,14 @@ def merged(dicts: Any) -> dict[str, Any]:
             f" ambiguous"
         )
     return {key: value for d in dicts for key, value in d.items()}
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Has the batch norms of a module keep no statistics, in place, so that `vmap` may call it."""
+    for norm in batch_norms(root):
+        norm.running_mean = norm.running_var = norm.num_batches_tracked = None
+        norm.track_running_stats = False
+    return root
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

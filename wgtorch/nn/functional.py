@@ -80,7 +80,9 @@ from wgtorch.nn.padding import pad
 from wgtorch.nn.patches import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from wgtorch.nn.pooled import (
     adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
     adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
     gumbel_softmax,
     instance_norm,
     local_response_norm,
@@ -108,10 +110,12 @@ from wgtorch.nn.scores import scaled_dot_product_attention
 from wgtorch.nn.volumes import (
     adaptive_avg_pool3d,
     adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
     avg_pool3d,
     conv3d,
     conv_transpose3d,
     max_pool3d,
+    max_pool3d_with_indices,
     max_unpool1d,
     max_unpool2d,
     max_unpool3d,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from numpy import diagonal, linalg, sign
@@ -195,3 +196,26 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 for _name in [name for name in globals() if name.endswith("_") and name[0] != "_"]:
     globals()[_name] = blaming(globals()[_name], __name__)
+
+
+def older(fill: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The same under the name that it had before names said that they fill in place."""
+    new = fill.__name__
+
+    def call(*args: Any, **given: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{new[:-1]}` is now deprecated in favor of `nn.init.{new}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return fill(*args, **given)
+
+    call.__name__ = call.__qualname__ = new[:-1]
+    call.__doc__ = f"`{new}` under its older name; deprecated, as in PyTorch."
+    return call
+
+
+uniform, normal, constant = older(uniform_), older(normal_), older(constant_)
+eye, dirac, orthogonal, sparse = older(eye_), older(dirac_), older(orthogonal_), older(sparse_)
+xavier_uniform, xavier_normal = older(xavier_uniform_), older(xavier_normal_)
+kaiming_uniform, kaiming_normal = older(kaiming_uniform_), older(kaiming_normal_)

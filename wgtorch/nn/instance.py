@@ -62,6 +62,12 @@ class InstanceNorm(BatchNorm):
         return out.squeeze(0) if single else out
 
 
+def batch_norms(model: Module) -> list[BatchNorm]:
+    """The batch norms of a module, which instance norms are not."""
+    found = [module for module in model.modules() if isinstance(module, BatchNorm)]
+    return [norm for norm in found if not isinstance(norm, InstanceNorm)]
+
+
 class InstanceNorm1d(InstanceNorm):
     """For (batch, channels, length) or (channels, length)."""
 

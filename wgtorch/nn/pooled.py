@@ -65,6 +65,20 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return found if return_indices else found[0]
 
 
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(what `adaptive_max_pool1d` gives, where in the length it is)"""
+    return adaptive_max_pool1d(input, output_size, True)
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(what `adaptive_max_pool2d` gives, where in H W it is)"""
+    return adaptive_max_pool2d(input, output_size, True)
+
+
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75,
                         k: float = 1.0) -> Tensor:  # fmt: skip
     """input / (k + alpha * the mean of squares over `size` neighbouring channels)^beta."""

@@ -294,6 +294,21 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return (out, places) if return_indices else out
 
 
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(what `adaptive_max_pool3d` gives, where in D H W it is)"""
+    return adaptive_max_pool3d(input, output_size, True)
+
+
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(what `max_pool3d` gives, where in D H W it is)"""
+    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
 # And back
 
 

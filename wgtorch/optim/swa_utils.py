@@ -10,9 +10,8 @@ from typing import Any
 
 from wgtorch import Tensor, int64, no_grad, tensor
 from wgtorch.backend import fulfil
-from wgtorch.nn.instance import InstanceNorm
+from wgtorch.nn.instance import batch_norms
 from wgtorch.nn.module import Module
-from wgtorch.nn.normalization import BatchNorm
 from wgtorch.optim.lr_scheduler.cycle import per_group
 from wgtorch.optim.lr_scheduler.schedule import LRScheduler
 from wgtorch.optim.optimizer import Optimizer
@@ -145,11 +144,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     A batch is a tensor, or a list or tuple that begins with one; it goes to `device`, if given.
     """
-    norms = [
-        module
-        for module in model.modules()
-        if isinstance(module, BatchNorm) and not isinstance(module, InstanceNorm)
-    ]
+    norms = batch_norms(model)
     if not norms:
         return
     momenta = [norm.momentum for norm in norms]
