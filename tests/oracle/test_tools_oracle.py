@@ -80,6 +80,40 @@ def words_of_measurements(t):
     return units, trimmed, bench.ordered_unique([3, 1, 3]), bench.unit_to_english("us")
 
 
+TASKS = [  # what of the task, times
+    ({"stmt": "x + 1", "label": "add", "description": "cpu"}, [2e-4, 2.1e-4, 2.2e-4]),
+    ({"stmt": "x + 1", "label": "add", "description": "gpu"}, [1.9e-4] * 4),
+    ({"stmt": "x + 1", "label": "add", "description": "gpu"}, [1.95e-4] * 2),
+    ({"stmt": "y", "label": "add", "sub_label": "long", "description": "cpu"}, [1e-3, 3e-3, 2e-3]),
+    ({"stmt": "x + 1", "label": "add", "description": "a long name", "num_threads": 4}, [0.02]),
+    ({"stmt": "y", "label": "mul", "description": "cpu", "env": "here"}, [1e-6]),
+    ({"stmt": "y", "label": "mul", "description": "gpu", "env": "here"}, [1.05e-6, 1.06e-6]),
+    ({"stmt": "y", "label": "mul", "description": "gpu", "env": "elsewhere"}, [6e-6]),
+    ({"stmt": "z", "label": "mul", "description": "cpu", "env": "elsewhere"}, [2e-6]),
+    ({"stmt": "z", "label": "mul", "description": "gpu", "env": "here"}, [123e-6]),
+]  # fmt: skip
+
+
+def compared(t, *settings):
+    bench = importlib.import_module(f"{t.__name__}.utils.benchmark")
+    found = [bench.Measurement(1, times, bench.TaskSpec(setup="", **task)) for task, times in TASKS]
+    table = bench.Compare(found[:3])
+    table.extend_results(found[3:])
+    for setting in settings:
+        eval(f"table.{setting}", {"table": table})
+    return str(table).split("\n")
+
+
+SETTINGS = ["trim_significant_figures()", "colorize()", "colorize(True)", "highlight_warnings()"]
+RUN["compared"] = compared
+RUN["compared, all"] = lambda t: compared(t, *SETTINGS[:2], SETTINGS[3])
+for _setting in SETTINGS:
+    RUN[f"compared, {_setting}"] = lambda t, setting=_setting: compared(t, setting)
+RUN["compared with no measurement"] = lambda t: importlib.import_module(
+    f"{t.__name__}.utils.benchmark"
+).Compare([3])
+
+
 TIMERS = {
     "a language": {"language": "x"},
     "a function": {"stmt": print},

@@ -1,5 +1,6 @@
 """Benchmarks: how long a statement takes, by runs that wait for the GPU."""
 
+from wgtorch.utils.benchmark.compare import Colorize, Compare
 from wgtorch.utils.benchmark.measurement import (
     Measurement,
     TaskSpec,
@@ -12,6 +13,6 @@ from wgtorch.utils.benchmark.measurement import (
 from wgtorch.utils.benchmark.timer import Language, Timer, timer
 
 __all__ = [
-    "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit",
-    "set_torch_threads", "timer", "trim_sigfig", "unit_to_english",
+    "Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique",
+    "select_unit", "set_torch_threads", "timer", "trim_sigfig", "unit_to_english",
 ]  # fmt: skip
