@@ -203,6 +203,48 @@ def test_a_shader_that_narrows_takes_float64(webgpu):
         np.testing.assert_allclose(narrowed(x).cpu(), narrowed(x.cpu()), rtol=1e-6)
 
 
+def written_over(input):
+    input *= 2
+    return input
+
+
+@pytest.mark.parametrize(("function", "complaint"), [
+    (lambda input: input[:1], r"float32 of shape \[1, 4\], but an array of floats of shape"),
+    (lambda input: input * 1j, "complex64 of shape"), (lambda input: None, "returned None, but"),
+    (lambda input: input.astype(object), "returned array"), (written_over, "read-only"),
+])  # fmt: skip
+def test_what_a_function_of_numpy_answers_is_checked(device, function, complaint):
+    source = "fn value_at(i: u32) -> result_type { return input_nth(i); }"
+
+    def strange(input):
+        return function(input)
+
+    x, home = on(device), on("cpu")
+    with (
+        registry.register_unary_op("odd", function, "input") as unary,
+        registry.shader(source)(strange) as shader,
+        registry.register_forward("exp", device, function),
+    ):
+        for call in (lambda: unary(home), lambda: shader(home), lambda: x.exp()):
+            error = ValueError if function is written_over else errors.KernelSignatureMismatchError
+            with pytest.raises(error, match=complaint):
+                call()
+    assert x.cpu().equal(home) and home.tolist() == X.tolist()
+
+
+def test_an_array_that_a_function_answers_stays_its_own():
+    kept = np.empty(X.shape, np.float32)
+
+    with registry.register_unary_op("twice", lambda input: np.add(input, input, out=kept), "input"):
+        first = torch.twice(on("cpu"))
+        assert torch.twice(first).equal(first * 2) and first.equal(on("cpu") * 2)
+    with (
+        registry.register_forward("_qr", "cpu", lambda input: (input, 1, 2)),
+        pytest.raises(errors.KernelSignatureMismatchError, match="3 results, but a tuple of 2"),
+    ):
+        torch.linalg.qr(on("cpu"))
+
+
 BROKEN = """
 // Of the square
 fn value_at(i: u32) -> result_type {

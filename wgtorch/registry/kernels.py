@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from wgtorch.autograd.transforms.batch_rules import mapped
 from wgtorch.autograd.transforms.encoded import EncodedBackend
 from wgtorch.backends.overridden import override, restore
@@ -26,6 +24,7 @@ from wgtorch.errors import (
     suggestion,
 )
 from wgtorch.op import Elementwise, Op, Structured
+from wgtorch.registry.answers import fitted_all, read_only
 from wgtorch.registry.configs import (
     CPUKernelConfig,
     KernelConfig,
@@ -101,16 +100,15 @@ class KernelEntry:
         return self._launched(home, call, args)
 
     def _called(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
-        arrays = [brought(home, a) for a in args]
-        given = dict(zip(call.op.inputs, arrays, strict=True))
+        op, arrays = call.op, [read_only(brought(home, a)) for a in args]
+        given = dict(zip(op.inputs, arrays, strict=True))
         made = agrees(self.config.forward, given | call.attrs)  # type: ignore[union-attr]
-        results = made if getattr(call.op, "outputs", ()) else (made,)
-        return tuple(
-            [
-                home.upload(fitted(call.op, result, out, dtype), dtype)
-                for result, out, dtype in zip(results, call.outs, call.out_dtypes, strict=True)
-            ]
-        )
+        facts = zip(call.outs, call.out_dtypes, strict=True)
+        due = [(out.shape, dtype.category) for out, dtype in facts]
+        results = made if getattr(op, "outputs", ()) else (made,)
+        fitting = fitted_all(f"a kernel of {op.name}", results, due)
+        pairs = zip(fitting, call.out_dtypes, strict=True)
+        return tuple([home.upload(array, dtype) for array, dtype in pairs])
 
     def _asked(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]:
         opened = [mapped(a, home.opened) for a in args]
@@ -166,17 +164,6 @@ def brought(home: Any, arg: Any) -> Any:
     if isinstance(arg, tuple):
         return [brought(home, a) for a in arg]
     return home.download(arg) if isinstance(arg, View) else arg
-
-
-def fitted(op: Op, result: Any, out: Any, dtype: DType) -> np.ndarray:
-    """What a function returned, which must have the op's shape."""
-    array = np.asarray(result)
-    if array.shape != out.shape:
-        raise KernelSignatureMismatchError(
-            f"a kernel of {op.name} returned the shape {list(array.shape)}, the op's is"
-            f" {list(out.shape)}"
-        )
-    return np.ascontiguousarray(array, dtype.np)
 
 
 def shaped(op: Op, result: Any, out: Any) -> Any:

@@ -16,10 +16,11 @@ import numpy as np
 
 from wgtorch.autograd.transforms.batch_rules import RULES, aligned
 from wgtorch.backends.webgpu import library
-from wgtorch.dtype import DType
-from wgtorch.errors import InvalidConfigError, KernelSignatureMismatchError
+from wgtorch.dtype import DType, from_numpy
+from wgtorch.errors import InvalidConfigError
 from wgtorch.layout import Layout, broadcast
 from wgtorch.op import REGISTRY, Facts, Map, Op, Pass, Structured, declare
+from wgtorch.registry.answers import fitted, fitted_all, read_only
 from wgtorch.registry.configs import DispatchConfig, WebGPUKernelConfig
 from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
@@ -215,9 +216,10 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
             common_dtype(reference, inputs, len(outputs)) if dtype is None else typed(name, dtype)
         )
         size = common_shape if shape is None else shaped(name, shape, len(outputs))
+        held = held_to(size, dtype, reference, inputs, outputs)
         make_room(name)
         op = declare(kind, shape=size, vjp=formulas, owes_vjp=True, outputs=tuple(outputs),
-                     torch="-", **facts)(held_to(size, reference, inputs, outputs))  # fmt: skip
+                     torch="-", **facts)(held)  # fmt: skip
         if shape is None and numbers is None and is_pointwise(source):
             RULES[name] = aligned  # vmap runs it on the whole batch
         return opened(op)
@@ -237,30 +239,39 @@ def is_pointwise(source: str) -> bool:
     return uses == reads == len(re.findall(r"\w_nth\(", text))
 
 
-def held_to(shape: Callable, reference: Callable, inputs: tuple[str, ...],
-            outputs: tuple[str, ...]) -> Callable:  # fmt: skip
-    """The function of numpy, refused where it does not return what `shape` says."""
+def held_to(shape: Callable, dtype: Callable | None, reference: Callable,
+            inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Callable:  # fmt: skip
+    """The function of numpy, refused where it does not return what `shape` and `dtype` say."""
     signature = inspect.signature(reference)
 
     @functools.wraps(reference)
     def answer(*args: Any, **given: Any) -> Any:
-        results = reference(*args, **given)
         bound = signature.bind(*args, **given)
         bound.apply_defaults()
-        attrs = bound.arguments
+        bound.arguments |= {name: read_only(bound.arguments[name]) for name in inputs}
+        results = reference(*bound.args, **bound.kwargs)
+        attrs = dict(bound.arguments)
         tensors = [attrs.pop(name) for name in inputs]
         wanted = shape(*[None if t is None else np.shape(t) for t in tensors], **attrs)
-        pairs = zip(results, wanted, strict=True) if outputs else ((results, wanted),)
-        for result, size in pairs:
-            if np.shape(result) != tuple(size) or not isinstance(result, np.ndarray | np.generic):
-                found = list(np.shape(result)) if isinstance(result, np.ndarray) else result
-                raise KernelSignatureMismatchError(
-                    f"{reference.__name__}: the function returned {found}, but an array of shape"
-                    f" {list(size)} is due"
-                )
-        return results
+        most = ranks(dtype, tensors, attrs, len(outputs))
+        if not outputs:
+            return fitted(reference.__name__, results, (wanted, most[0]))
+        return fitted_all(reference.__name__, results, list(zip(wanted, most, strict=True)))
 
     return answer
+
+
+def ranks(dtype: Callable | None, tensors: list[Any], attrs: dict[str, Any],
+          count: int) -> list[int]:  # fmt: skip
+    """Of the numbers that are due of each result (see answers.py)."""
+    given = [None if t is None else from_numpy(t.dtype) for t in tensors]
+    if dtype is None:
+        return [max([d.category for d in given if d is not None])] * (count or 1)
+    try:
+        found = dtype(*given, **attrs)
+    except Exception:  # it is for halves only, which a cpu computes in float32
+        return [3] * (count or 1)
+    return [d.category for d in (found if count else (found,))]
 
 
 def tensors_of(reference: Callable) -> tuple[str, ...]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from wgtorch.backends.webgpu.library import OWN_OPS
 from wgtorch.dtype import DType
 from wgtorch.errors import InvalidConfigError
 from wgtorch.op import Elementwise, declare
+from wgtorch.registry.answers import fitted, rank, read_only
 from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
 from wgtorch.registry.integers import check_integers, ones
@@ -52,8 +56,11 @@ class OwnElementwise(Elementwise):
         dtype = super().compute_dtype(*kinds)
         if self.result == "same":
             attrs = {n: 1.0 if a is inspect.Parameter.empty else a for n, a in self.attrs.items()}
-            arrays = dict.fromkeys(self.inputs, ones(dtype))
-            check_integers(self.name, self.reference, arrays, attrs, dtype, 'result="float"')
+            arrays, function = (
+                dict.fromkeys(self.inputs, ones(dtype)),
+                inspect.unwrap(self.reference),
+            )
+            check_integers(self.name, function, arrays, attrs, dtype, 'result="float"')
         return dtype
 
 
@@ -73,10 +80,12 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
             f" ({', '.join(inputs)}; parameters without annotation), not {count}"
         )
 
+    @functools.wraps(config.cpu)
     def reference(*args: Any, **given: Any) -> Any:
-        return config.cpu(*args, **given)
+        most = 0 if config.result == "bool" else rank(args[0].dtype)
+        due = np.broadcast_shapes(*map(np.shape, args)), most
+        return fitted(config.name, config.cpu(*map(read_only, args), **given), due)
 
-    reference.__signature__ = inspect.signature(config.cpu)  # type: ignore[attr-defined]
     reference.__name__ = config.name
     reference.__doc__ = config.doc or config.cpu.__doc__ or f"{config.name}, registered"
     make_room(config.name)
