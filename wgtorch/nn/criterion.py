@@ -7,6 +7,8 @@ from typing import Any
 
 from wgtorch import (
     Tensor,
+    broadcast_shapes,
+    can_cast,
     float16,
     float32,
     int64,
@@ -53,14 +55,18 @@ def check_dtype(kernel: str, categories: tuple[int, ...], input: Tensor, target:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.short}'")
 
 
-def warn_of_shapes(input: Tensor, target: Tensor) -> None:
-    if target.shape != input.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-            stacklevel=3,
-        )
+def of_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both broadcast: the dtype of a 0-d one counts then. With a warning where they differ."""
+    if target.shape == input.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size "
+        f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+        "Please ensure they have the same size.",
+        stacklevel=3,
+    )
+    shape = broadcast_shapes(input.shape, target.shape)
+    return input.expand(shape), target.expand(shape)
 
 
 # Of numbers from numbers
@@ -75,7 +81,7 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """(input - target) squared, times `weight`."""
-    warn_of_shapes(input, target)
+    input, target = of_one_shape(input, target)
     check_dtype("mse_cpu", (1, 2), input, target)
     return weighted((input - target).square(), weight, size_average, reduce, reduction)
 
@@ -89,7 +95,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|, times `weight`."""
-    warn_of_shapes(input, target)
+    input, target = of_one_shape(input, target)
     return weighted((input - target).abs(), weight, size_average, reduce, reduction)
 
 
@@ -112,7 +118,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """0.5 d^2 / beta where d = |input - target| < beta, d - 0.5 beta elsewhere."""
-    warn_of_shapes(input, target)
+    input, target = of_one_shape(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta:
@@ -130,12 +136,18 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """0.5 d^2 where d = |input - target| < delta, delta (d - 0.5 delta) elsewhere."""
-    warn_of_shapes(input, target)
+    input, target = of_one_shape(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     check_dtype("huber_cpu", (2,), input, target)
     far = (input - target).abs()
     loss = where(far < delta, far * far * 0.5, (far - 0.5 * delta) * delta)
+    if not can_cast(loss.dtype, input.dtype):
+        raise RuntimeError(
+            f"result type {loss.dtype.short} can't be cast to the desired output type"
+            f" {input.dtype.short}"
+        )
+    loss = loss.to(input.dtype)
     return weighted(loss, weight, None, None, reduction)
 
 
@@ -169,7 +181,7 @@ def kl_div(
     target_log = target.exp() * target if log_target else xlogy(target, target)
     loss = target_log - (target.exp() if log_target else target) * input
     if reduction == "batchmean":
-        return loss.sum() / loss.shape[0] if loss.ndim else loss
+        return loss.sum() / input.shape[0] if input.ndim else loss.sum()
     return reduced(loss, reduction)
 
 

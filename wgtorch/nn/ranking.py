@@ -42,6 +42,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
+    margin = margin if input.is_floating_point() else int(margin)
     far = (margin - input).clamp(min=0).masked_fill(target == 1, 0)
     near = input.masked_fill(target == -1, 0)
     return reduced(near + far, named_reduction(size_average, reduce, reduction))
