@@ -17,7 +17,7 @@ from wgtorch.dtype import bool_, int8, int16, int32, int64, uint8
 from wgtorch.layout import broadcast
 from wgtorch.op import Index, Map, composite, declare
 from wgtorch.ops.batched import refuse_mask
-from wgtorch.ops.indexing import beyond, rows
+from wgtorch.ops.indexing import beyond, check_size, rows
 from wgtorch.ops.masks import columns
 from wgtorch.ops.samples import bools, normal
 from wgtorch.storage import View
@@ -80,6 +80,7 @@ class Route:
         self.dim = 0 if self.order else given[0]
         self.permuted = input.layout.shape
         index, sizes = found[given[0]], [self.shape[d] for d in given]
+        check_size(sizes, common)
         if len(given) > 1 and prod(sizes) >= LIMIT and input.device.type != "cpu":
             raise RuntimeError(f"index: dimensions {sizes} are too large to be indexed together")
         for k, d in enumerate(given[1:], 1):
@@ -229,6 +230,7 @@ def index_put(input, indices, values, accumulate: bool = False):
 def put_at(input: Any, index: Any, values: Any, dim: int, accumulate: bool) -> Any:
     """One index into one dimension."""
     shape = input.layout.shape
+    check_size(shape[dim : dim + 1], index.layout.shape)
     wanted = (*shape[:dim], *index.layout.shape, *shape[dim + 1 :])
     if values.layout.shape != wanted:
         try:

@@ -7,10 +7,12 @@ at once on the cpu, at the next sync on webgpu.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from wgtorch.dtype import DType, int32, int64
-from wgtorch.errors import OutOfRangeError
+from wgtorch.errors import IndexOutOfBoundsError, OutOfRangeError
 from wgtorch.layout import Layout, broadcast, wrap_dim, wrap_real_dim
 from wgtorch.op import Facts, Index, Map, composite, declare
 from wgtorch.ops.samples import normal
@@ -34,6 +36,12 @@ def rows(op: str, index: np.ndarray, size: int, dim: int, lowest: int = 0) -> np
         text = beyond(op, dim, size).format(index=int(wrong[0]))
         raise OutOfRangeError(text.removeprefix("index(): ").removeprefix("index_put(): "))
     return np.where(index < 0, index + size, index) if least < 0 else index
+
+
+def check_size(sizes: Sequence[int], index: tuple[int, ...]) -> None:
+    """No index is within a dimension of size 0, even where there is no element to read."""
+    if 0 in sizes and 0 not in index:
+        raise IndexOutOfBoundsError("index is out of bounds for dimension with size 0")
 
 
 def axes(layout: Layout) -> Layout:
@@ -87,6 +95,10 @@ def taking(op: str, negative: bool):
 
     def shape(input, index, dim, **_):
         input = input or (1,)
+        if not input[dim] and negative:
+            check_size((0,), index)
+        elif not input[dim] and 0 not in index:
+            raise OutOfRangeError("index_select(): self indexing axis dim should be positive")
         return (*input[:dim], *index, *input[dim + 1 :])
 
     return {
