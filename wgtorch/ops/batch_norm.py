@@ -163,6 +163,8 @@ def instance_norm(input, weight: Maybe = None, bias: Maybe = None, running_mean:
                   running_var: Maybe = None, use_input_stats: bool = True, momentum: float = 0.1,
                   eps: float = 1e-5, cudnn_enabled: bool = True):  # fmt: skip
     "Each channel of each sample at mean 0 and variance 1, then scaled and shifted by channel."
+    if input.dtype.category != 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
     mixed = is_mixed(input, weight, bias, running_mean, running_var)
     if not use_input_stats:
         if running_mean is None or running_var is None:

@@ -173,7 +173,9 @@ def layer_norm(input, normalized_shape: object, weight: Maybe = None, bias: Mayb
     shape = int_tuple("layer_norm", "normalized_shape", normalized_shape, 2)
     check_layer(input, shape, weight, bias)
     if input.dtype.category < 2:
-        raise NotImplementedError(f"\"layer_norm\" not implemented for '{input.dtype.short}'")
+        raise NotImplementedError(
+            f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.short}'"
+        )
     return input._normed_rows(weight, bias, len(shape), eps)
 
 
@@ -287,6 +289,8 @@ def rms_norm(input, normalized_shape: object, weight: Maybe = None, eps: float |
     "Each sample divided by its root mean square over its last dimensions."
     shape = int_tuple("rms_norm", "normalized_shape", normalized_shape, 2)
     check_layer(input, shape, weight, None)
+    if input.dtype.category < 2:
+        raise NotImplementedError(f"\"rms_norm\" not implemented for '{input.dtype.short}'")
     eps = float(np.finfo(np.float32).eps) if eps is None else eps
     given = [t for t in (input, weight) if t is not None]
     if input.dtype.category == 2 and not any([t.device.level for t in given]):
@@ -317,6 +321,11 @@ def group_norm(input, num_groups: int, weight: Maybe = None, bias: Maybe = None,
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of"
             f" shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    is_mixed(input, weight, bias)
+    if input.dtype.category != 2:
+        raise NotImplementedError(
+            f"\"GroupNormKernelImpl\" not implemented for '{input.dtype.short}'"
         )
     return in_groups(input, num_groups, weight, bias, eps)
 
