@@ -19,6 +19,23 @@ x[2**63] ; x[-2**63 - 1] ; p(x, 2**63, 1) ; x[0, 2**63] ; x[[2**63]] ; i[[[0, sl
 x[([0, None],)] ; x[[object()]] ; x[[b'a']] ; x[([[0], [1, 2]],)] ; x[([t(1.5), t(0)],)]
 p(x > 1, ..., 1j) ; (x > 1).new_full((2,), 1j) ; t(1j, dtype=torch.bool) ; (x > 1).fill_(0j)
 p(x, 0, 1j) ; t(1j, dtype=torch.float32)
+
+F.kl_div(x[:1], x + 1, reduction='batchmean') ; F.kl_div(t(0.3), x + 1, reduction='batchmean')
+torch.orgqr(x[:, :2], x[:, :2]) ; torch.orgqr(x[None, :, :2], x[:, :2]) ; torch.orgqr(x, x[0])
+torch.orgqr(x[0], x[0]) ; torch.orgqr(x.T, x[0]) ; torch.orgqr(x.T, t(1.0))
+torch.orgqr(x.T, t([1, 2])) ; torch.orgqr(i[:1, None], i[:1]) ; torch.orgqr(x.T, x[0, :1])
+torch.ormqr(x.T, x.T, x.T) ; torch.ormqr(x.T, x[0, :2], x.T[None])
+torch.ormqr(x.T, t([1, 2]), x.T)
+t([-0.0, -float('inf'), 4.0]).pow(-0.5) ; t([-0.0, 4.0]) ** t([-0.5, -0.5])
+F.instance_norm(i.reshape(1, 1, 5)) ; F.instance_norm(x[None] > 1) ; F.group_norm(i[None], 1)
+F.rms_norm(i, (5,)) ; F.layer_norm(i, (5,))
+x[:0, :0][np.array([0, 0])] ; x[:, :0][:, t([7])] ; x[:, :0][t([0]), t([0])]
+x[:, :0][t([7])] ; p(x[:0, :0] * 1, t([0]), 1.0) ; x[:0].index_select(0, t([0]))
+torch.linalg.inv_ex(t([[1.0, 2], [2, 4]])) ; torch.linalg.inv_ex(torch.zeros(1, 2, 2))
+F.hinge_embedding_loss(i, t([1, -1, 1, -1, 0]), margin=2.5, reduction='sum')
+F.hinge_embedding_loss(i, i) ; F.hinge_embedding_loss(x, t([1, -1, 0]), margin=2.5)
+F.mse_loss(t(1.0), x.half()) ; F.l1_loss(x.half(), t(1.0)) ; F.smooth_l1_loss(t(1.0), x.half())
+F.huber_loss(x.half(), x + 1) ; F.huber_loss(t(1.0), x.half()) ; F.huber_loss(i, i + 0.5)
 """
 EXPRESSIONS = [part.strip() for part in CORNERS.replace("\n", ";").split(";") if part.strip()]
 

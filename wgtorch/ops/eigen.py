@@ -11,10 +11,19 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import DType, int32
+from wgtorch.layout import wrap_real_dim
 from wgtorch.op import Other, Structured, composite, declare
 from wgtorch.ops.batched import holds_somewhere
 from wgtorch.ops.factorization import lapack
-from wgtorch.ops.matrices import adjoint, diagonal_of, each_matrix, square, symmetric, wide_floats
+from wgtorch.ops.matrices import (
+    adjoint,
+    check_reflections,
+    diagonal_of,
+    each_matrix,
+    square,
+    symmetric,
+    wide_floats,
+)
 from wgtorch.ops.samples import normal
 from wgtorch.settled import results
 
@@ -243,7 +252,7 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
     for name, matrix in (("input", input), ("other", other)):
         if matrix.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
-    rows, count = input.shape[-2], tau.shape[-1]
+    rows, count = input.shape[-2], tau.shape[wrap_real_dim(-1, tau.ndim)]
     size = other.shape[-2 if left else -1]
     if size != rows:
         raise RuntimeError(
@@ -254,6 +263,7 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
         raise RuntimeError(
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
+    check_reflected(input, tau, other)
     unit = input.new_ones((rows,)).diag_embed()._slice(-1, 0, count)
     vectors = input._slice(-1, 0, count).tril(-1) + unit
     tau = tau.conj() if transpose else tau
@@ -264,3 +274,24 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False):
         v, scale = vectors._slice(-1, k, k + 1), tau._slice(-1, k, k + 1).unsqueeze(-1)
         result = result - scale * v.matmul(adjoint(v).matmul(result))
     return result if left else adjoint(result)
+
+
+def check_reflected(input, tau, other) -> None:
+    """That the three fit each other, in what `ormqr` does not ask of sizes."""
+    check_reflections("torch.ormqr", "ormqr_cpu", input, tau)
+    if other.ndim != input.ndim:
+        raise RuntimeError(
+            "torch.ormqr: Expected other to have the same number of dimensions as input, but got"
+            f" other.ndim equal to {other.ndim} and input.ndim is equal to {input.ndim}"
+        )
+    if other.shape[:-2] != input.shape[:-2]:
+        raise RuntimeError(
+            "torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but"
+            f" got {list(other.shape[:-2])}"
+        )
+    for name, given in (("tau", tau), ("other", other)):
+        if given.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has"
+                f" dtype{input.dtype.short} and {name} has dtype {given.dtype.short}"
+            )

@@ -29,6 +29,8 @@ def shorter_ways(door):
                 return input.square()
             if exponent == 0.5:
                 return input.sqrt()
+            if exponent == -0.5 and category(input) == 2 and input.dtype not in HALVES:
+                return input.rsqrt()
             if exponent < 0 and kind is int and category(input) < 2:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             if exponent == -1:

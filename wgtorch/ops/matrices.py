@@ -29,6 +29,22 @@ def square(op: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
+def check_reflections(op: str, kernel: str, input: Any, tau: Any) -> None:
+    """That `tau` holds what scales each of the reflections that are columns of `input`."""
+    if tau.ndim != input.ndim - 1:
+        raise LinalgError(
+            f"{op}: Expected tau to have one dimension less than input, but got tau.ndim equal to"
+            f" {tau.ndim} and input.ndim is equal to {input.ndim}"
+        )
+    if tau.shape[:-1] != input.shape[:-2]:
+        raise LinalgError(
+            f"{op}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got"
+            f" {list(tau.shape[:-1])}"
+        )
+    if input.dtype.category < 2:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
+
+
 def wide_floats(op: str, kernel: str = "") -> Callable[..., DType]:
     """A dtype rule: float32 and float64, and complex numbers of them, which LAPACK knows."""
 

@@ -7,11 +7,11 @@ from math import ceil, log2, prod
 from typing import Any
 
 from wgtorch.errors import LinalgError, ShapeError
-from wgtorch.layout import broadcast, wrap_dim
+from wgtorch.layout import broadcast, wrap_dim, wrap_real_dim
 from wgtorch.op import composite
 from wgtorch.ops.batched import everything
 from wgtorch.ops.contraction import chained
-from wgtorch.ops.matrices import matrices, square, well_conditioned
+from wgtorch.ops.matrices import check_reflections, square, well_conditioned
 from wgtorch.ops.norms import floats
 from wgtorch.ops.samples import normal
 
@@ -191,8 +191,19 @@ def vander(x, N: int | None = None, increasing: bool = False):
 )
 def _linalg_householder_product(A, tau):
     "The first columns of the product of reflections 1 - tau v v^T, v below the diagonal of A."
-    matrices("torch.linalg.householder_product", tuple(A.shape), "input")
+    op = "torch.linalg.householder_product"
+    if A.ndim < 2:
+        raise LinalgError(f"{op}: input must have at least 2 dimensions.")
     rows, columns = A.shape[-2:]
+    if rows < columns:
+        raise LinalgError(f"{op}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if columns < tau.shape[wrap_real_dim(-1, tau.ndim)]:
+        raise LinalgError(f"{op}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_reflections(op, "orgqr_cpu", A, tau)
+    if tau.dtype is not A.dtype:
+        raise LinalgError(
+            f"{op}: tau dtype {tau.dtype.short} does not match input dtype {A.dtype.short}"
+        )
     eye = A.new_ones((rows,)).diag_embed()._slice(-1, 0, columns)
     vectors = A.tril(-1) + eye
     result = A._level(eye.expand(tuple(A.shape)))

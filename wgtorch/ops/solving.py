@@ -41,13 +41,16 @@ def zero_pivots(input: np.ndarray) -> np.ndarray:
 
 
 def inverted(input: np.ndarray) -> np.ndarray:
-    """The inverses, infinite where a matrix is singular."""
+    """The inverses; where a matrix is singular, what its triangles make of that."""
 
     def one(a: np.ndarray) -> tuple[np.ndarray]:
         try:
             return (np.linalg.inv(a),)
         except np.linalg.LinAlgError:
-            return (np.full_like(a, np.inf),)
+            (factor,) = lapack.get_lapack_funcs(("getrf",), (a,))
+            (solve,) = lapack.get_lapack_funcs(("getrs",), (a,))
+            lu, pivots, _ = factor(a)
+            return (solve(lu, pivots, np.eye(len(a), dtype=a.dtype))[0],)
 
     return each_matrix(one, input)[0] if input.size else input.copy()
 
