@@ -127,6 +127,9 @@ def test_files_name_the_components(q8, tmp_path):
     size = int.from_bytes(file.read_bytes()[:8], "little")
     header = json.loads(file.read_bytes()[8 : 8 + size])
     assert header["w.data"]["dtype"] == "I8" and header["w.scale"]["shape"] == []
+    torch.save({"w": on("cpu", q8), "w.data": torch.ones(1)}, tmp_path / "two")
+    two = torch.load(tmp_path / "two")
+    assert two["w.data"].tolist() == [1] and two["w"].equal(on("cpu", q8)) and len(two) == 2
     q8.unregister()
     with pytest.raises(errors.DTypeNotFoundError, match="'q8'.*register_dtype"):
         torch.load(file)

@@ -102,6 +102,12 @@ def test_a_checkpoint_keeps_its_structure():
     assert back["shape"] == (2, 3) and isinstance(back["shape"], wt.Size)
 
 
+@pytest.mark.parametrize("name", ["__metadata__", "pt", "wgtorch", "format", ""])
+def test_a_tensor_may_have_any_name(name):
+    back = load(written({name: wt.tensor([1, 2]), "other": wt.ones(1)}))
+    assert list(back) == [name, "other"] and back[name].tolist() == [1, 2]
+
+
 def test_a_single_tensor_and_what_it_wants():
     x = wt.tensor([1.0, 2.0], requires_grad=True)
     back = load(written(x))
@@ -143,6 +149,10 @@ def test_an_open_file_stays_open():
 def test_objects_that_cannot_be_saved_are_named():
     with pytest.raises(TypeError, match=r"type function \(hooks.0\)"):
         save({"hooks": [lambda: 0]}, io.BytesIO())
+    itself = []
+    itself.append(itself)
+    with pytest.raises(ValueError, match="holds itself"):
+        written(itself)
     with pytest.raises(TypeError, match="type tuple"):
         save({(1, 2): wt.tensor([1])}, io.BytesIO())
 
@@ -193,8 +203,26 @@ DAMAGED = {
     "more data": (GOOD + b"\0", "more after the 8 bytes"),
     "a hole": (with_header({"x": ENTRY | {"data_offsets": [4, 12]}}), "byte 4 instead of 0"),
     "wrong size": (with_header({"x": ENTRY | {"shape": [3]}}), "8 bytes of F32"),
-    "negative": (with_header({"x": ENTRY | {"data_offsets": [-8, 0]}}), "8 bytes of F32"),
+    "negative": (with_header({"x": ENTRY | {"data_offsets": [-8, 0]}}), "the entry of 'x' is"),
     "no entry": (with_header({"x": 3}), "the entry of 'x' is 3"),
+    "offsets of text": (with_header({"x": ENTRY | {"data_offsets": ["0", "8"]}}), "entry of 'x'"),
+    "sizes of floats": (with_header({"x": ENTRY | {"shape": [2.0]}}), "entry of 'x'"),
+    "sizes of bools": (with_header({"x": ENTRY | {"shape": [True, 2]}}), "entry of 'x'"),
+    "negative sizes": (with_header({"x": ENTRY | {"shape": [-1, -2]}}), "entry of 'x'"),
+    "a size too large": (
+        with_header({"x": {"dtype": "F32", "shape": [0, 1 << 64], "data_offsets": [0, 0]}}),
+        "no tensor of the shape",
+    ),
+    "a depth": ((100_000).to_bytes(8, "little") + b"[" * 100_000, "header is not JSON"),
+    "metadata of a number": (with_header({"__metadata__": 5, "x": ENTRY}), "its metadata is 5"),
+    "metadata of lists": (
+        with_header({"__metadata__": {"a": ["x"]}, "x": ENTRY}),
+        "not strings by name",
+    ),
+    "dtypes": (
+        with_header({"__metadata__": {"wgtorch.dtypes": "{"}, "x": ENTRY}),
+        "its structure cannot be read",
+    ),
     "structure": (
         with_header({"__metadata__": {"wgtorch": '{"dict": 3}'}, "x": ENTRY}),
         "its structure cannot be read",

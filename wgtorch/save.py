@@ -9,8 +9,9 @@ is JSON: for each of them [the name of the memory, sizes, strides, offset], in e
 dict each is written in full as well, for other readers, if one of them shows the whole memory;
 else the memory is written once, as a row of elements.
 
-A tensor of a composed dtype is written as its components, `NAME.COMPONENT`. The metadata entry
-"wgtorch.dtypes" is JSON: for each [dtype, sizes, sizes of the memory, names of the components].
+A tensor of a composed dtype is written as its components, `PLACE.COMPONENT`. The metadata entry
+"wgtorch.dtypes" is JSON: for each [dtype, sizes, sizes of the memory, names of the components,
+PLACE]; PLACE is the tensor's name, unless other tensors have such names.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ CODES = {
     "C128": complex128,
 }  # fmt: skip  (others know no C128)
 CODE_OF = {dtype: code for code, dtype in CODES.items()}
+OURS = ("wgtorch", "wgtorch.views", "wgtorch.dtypes")  # entries of the metadata
+METADATA = "__metadata__"  # in the header among the names, so that no tensor can have this one
 LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 
 
@@ -80,7 +83,10 @@ def save(obj: Any, f: Any) -> None:
     if is_plain(obj) and memories.keys() <= obj.keys():
         tensors.update(obj)
     else:
-        metadata = {"wgtorch": json.dumps(encoded(obj, "", tensors))}
+        try:
+            metadata = {"wgtorch": json.dumps(encoded(obj, "", tensors))}
+        except RecursionError:
+            raise ValueError("save: the object holds itself, or is nested too deeply") from None
         seen, memories = shared(tensors)
         tensors = {name: t for name, t in tensors.items() if name not in seen} | memories
     if seen:
@@ -104,16 +110,16 @@ def load(
     with opened(f, "rb", "load") as file:
         name = getattr(file, "name", "the file")
         tensors, metadata = read(file, name)
-    put_together(tensors, json.loads(metadata.get("wgtorch.dtypes", "{}")))
-    for alias, kept in metadata.items():  # how safetensors notes tensors that share memory
-        if kept in tensors and alias not in tensors:
-            tensors[alias] = tensors[kept]
     try:
+        put_together(tensors, json.loads(metadata.get("wgtorch.dtypes", "{}")))
+        for alias, kept in metadata.items():  # how safetensors notes tensors that share memory
+            if kept in tensors and alias not in (*tensors, "format", *OURS):
+                tensors[alias] = tensors[kept]
         seen = json.loads(metadata.get("wgtorch.views", "{}"))
         shelf = Shelf(tensors, seen, lambda t, home: placed(t, home, map_location))
         if "wgtorch" in metadata:
             return decoded(json.loads(metadata["wgtorch"]), shelf)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, BadPlace | DTypeNotFoundError):
             raise
         raise damaged(name, f"its structure cannot be read ({error!r})") from error
@@ -126,9 +132,9 @@ def load(
 def is_plain(obj: Any) -> bool:
     """Whether plain safetensors can say it all: tensors on the cpu, by name."""
     return isinstance(obj, Mapping) and all(
-        isinstance(key, str) and isinstance(t, Tensor) and t.is_cpu and not t.requires_grad
-        for key, t in obj.items()
-    )
+        isinstance(key, str) and key != METADATA and isinstance(t, Tensor) and t.is_cpu
+        and not t.requires_grad for key, t in obj.items()
+    )  # fmt: skip
 
 
 def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
@@ -137,7 +143,7 @@ def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
         return obj
     if isinstance(obj, Tensor):
         name = path or "tensor"
-        while name in tensors:
+        while name in tensors or name == METADATA:
             name += "_"
         tensors[name] = obj
         return {"tensor": name, "device": str(obj.device), "requires_grad": obj.requires_grad}
@@ -226,7 +232,7 @@ def write(file: Any, tensors: dict[str, Tensor], metadata: dict[str, str]) -> No
         size = tensors[name].numel() * tensors[name].dtype.itemsize
         ends[name] = (end, end + size)
         end += size
-    header: dict[str, Any] = {"__metadata__": metadata}
+    header: dict[str, Any] = {METADATA: metadata}
     for name, t in tensors.items():
         header[name] = {"dtype": CODE_OF[t.dtype], "shape": list(t.shape),
                         "data_offsets": ends[name]}  # fmt: skip
@@ -240,30 +246,40 @@ def write(file: Any, tensors: dict[str, Tensor], metadata: dict[str, str]) -> No
 
 def read(file: Any, name: str) -> tuple[dict[str, Tensor], dict[str, str]]:
     header = read_header(file, name)
-    metadata = header.pop("__metadata__", {})
-    entries, end = [], 0
-    for key, entry in header.items():
-        try:
-            start, stop = entry["data_offsets"]
-            code, shape = entry["dtype"], tuple(entry["shape"])
-        except (KeyError, TypeError, ValueError):
-            raise damaged(name, f"the entry of '{key}' is {entry}") from None
-        if code not in CODES:
-            raise TypeError(f"load: '{key}' in {name} is of type {code}; known are {list(CODES)}")
-        if stop - start != math.prod(shape) * CODES[code].itemsize or start < 0:
-            raise damaged(name, f"'{key}' of shape {shape} has {stop - start} bytes of {code}")
-        entries.append((start, stop, key, CODES[code], shape))
+    metadata, end = header.pop(METADATA, {}), 0
+    if not isinstance(metadata, dict) or not all([isinstance(v, str) for v in metadata.values()]):
+        raise damaged(name, f"its metadata is {metadata}, not strings by name")
+    entries = [entry_of(key, entry, name) for key, entry in header.items()]
     data: dict[str, Tensor] = {}
     for start, stop, key, dtype, shape in sorted(entries, key=lambda entry: entry[:2]):
         if start != end:
             raise damaged(name, f"'{key}' starts at byte {start} instead of {end}")
         end = stop
-        array = np.empty(shape, dtype.np)
+        try:
+            array = np.empty(shape, dtype.np)
+        except ValueError as error:
+            raise damaged(name, f"there is no tensor of the shape {shape} of '{key}'") from error
         fill(file, array, key, name)
         data[key] = tensor(array, dtype=dtype, device="cpu")
     if file.read(1):
         raise damaged(name, f"there is more after the {end} bytes of its tensors")
     return {key: data[key] for key in header}, metadata
+
+
+def entry_of(key: str, entry: Any, name: str) -> tuple[int, int, str, DType, tuple[int, ...]]:
+    """A tensor's first byte, the one behind its last, its name, dtype and shape."""
+    try:
+        (start, stop), code, shape = entry["data_offsets"], entry["dtype"], tuple(entry["shape"])
+        fits = isinstance(code, str) and all([type(n) is int for n in (start, stop, *shape)])
+    except (LookupError, TypeError, ValueError):
+        fits = False
+    if not fits or min(start, stop, *shape) < 0:
+        raise damaged(name, f"the entry of '{key}' is {entry}")
+    if code not in CODES:
+        raise TypeError(f"load: '{key}' in {name} is of type {code}; known are {list(CODES)}")
+    if stop - start != math.prod(shape) * CODES[code].itemsize:
+        raise damaged(name, f"'{key}' of shape {shape} has {stop - start} bytes of {code}")
+    return start, stop, key, CODES[code], shape
 
 
 def read_header(file: Any, name: str) -> dict[str, Any]:
@@ -283,7 +299,7 @@ def read_header(file: Any, name: str) -> dict[str, Any]:
         raise damaged(name, f"it ends within its header of {size} bytes")
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(name, f"its header is not JSON ({error})") from error
     if not isinstance(header, dict):
         raise damaged(name, "its header is no JSON object")
