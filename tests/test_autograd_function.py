@@ -319,3 +319,22 @@ def test_an_output_kept_on_ctx_is_collectable(device):
     del y
     gc.collect()
     assert dead() is None
+
+
+def refuse(ctx, grad):
+    raise ValueError("no gradient today")
+
+
+def test_a_backward_that_raises_leaves_no_cycle(device):
+    gc.collect()
+    gc.disable()
+    try:
+        x = leaf([1.0], device)
+        y = function(forward=Cube.forward, backward=refuse).apply(x * 2.0)
+        dead = [weakref.ref(kept) for kept in (x, y, y.grad_fn, y.grad_fn.next_functions[0][0])]
+        with pytest.raises(ValueError, match="today"):
+            y.sum().backward()
+        del x, y
+        assert [d() for d in dead] == [None] * 4
+    finally:
+        gc.enable()

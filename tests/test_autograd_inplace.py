@@ -188,6 +188,89 @@ def test_an_expanded_view_is_not_written(device):
         x.expand(3).add_(1.0)
 
 
+SEVERAL = "the output of a function that returns multiple views"
+PARTS = {
+    "Unbind": lambda y: y.unbind(),
+    "Split": lambda y: y.split(2),
+    "SplitWithSizes": lambda y: y.split([1, 3]),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_one_of_several_views_is_not_written_to_while_that_is_recorded(device, name):
+    y = leaf([[1.0], [2.0], [3.0], [4.0]], device) * 1.0
+    part = PARTS[name](y)[1]
+    said = f"^Output 1 of {name} is a view and is being modified inplace. This view is {SEVERAL}"
+    for write in (lambda: part.mul_(2), lambda: part.zero_(), lambda: part.copy_(part.clone())):
+        with pytest.raises(RuntimeError, match=said):
+            write()
+    with pytest.raises(RuntimeError, match=f"^Output 0 of Slice is a view and .* {SEVERAL}"):
+        part[:1].add_(1)
+    with torch.no_grad():
+        part.mul_(10)
+    assert y.sum().item() != 10.0
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="its base or another view of its base has been modif"):
+        part * 2
+    assert "Invalid" in repr(part) and part.requires_grad
+
+
+def test_parts_without_gradients_are_written_to(device):
+    x, w = torch.ones(2, 2, device=device), leaf([3.0, 4.0], device)
+    for row in x:
+        row.mul_(5.0)
+    close(x, [[5.0, 5.0], [5.0, 5.0]])
+    with pytest.raises(RuntimeError, match=f"^A view was created in no_grad mode .* {SEVERAL}"):
+        x.unbind()[0].mul_(w)
+
+
+def test_parts_that_are_cut_one_by_one_or_unsafe_may_be_written_to(device):
+    x = leaf([1.0, 2.0, 3.0, 4.0], device)
+    y = x * 1.0
+    y.tensor_split(2)[0].mul_(2.0)
+    y.sum().backward()
+    close(x.grad, [2.0, 2.0, 1.0, 1.0])
+    part = torch.unsafe_split(y, 2)[0]
+    part.mul_(0.0)
+    assert not part._is_view() and part.grad_fn.name() == "MulBackward0"
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_view_made_without_recording_is_not_written_to_with_it(device, mode):
+    y = leaf([1.0, 2.0], device) * 1.0
+    with mode():
+        view = y[:1]
+    for write in (lambda: view.mul_(2.0), lambda: view.fill_(2.0), lambda: view[:1].exp_()):
+        with pytest.raises(RuntimeError, match=f"created in {mode.__name__.replace('_m', ' m')}"):
+            write()
+    with torch.no_grad():
+        view.mul_(3.0)
+    close(y, [3.0, 2.0])
+
+
+def test_a_copy_made_without_recording_is_no_view(device):
+    with torch.no_grad():
+        copy = torch.ones(2, 3, device=device).t().reshape(6)
+    w = leaf([2.0], device)
+    copy.mul_(w).sum().backward()
+    close(w.grad, [6.0])
+
+
+def test_a_view_that_a_function_returns_is_not_written_to(device):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return -grad
+
+    y = leaf([1.0, 2.0], device) * 1.0
+    with pytest.raises(RuntimeError, match="^Output 0 of Same .* created inside a custom Function"):
+        Same.apply(y).mul_(2.0)
+
+
 def test_written_tensors_make_no_cycle(device):
     gc.collect()
     gc.disable()

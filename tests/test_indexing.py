@@ -261,9 +261,9 @@ def test_others_keep_what_they_saw(device):
     product.sum().backward()
     same(weight.grad, np.ones((5, 3), np.float32))
     x = torch.arange(6.0, device=device)
-    x[torch.tensor([0, 1, 2], device=device)] = x[3:]
+    x[torch.tensor([0, 1, 2], device=device)] = x[3:].clone()
     same(x, np.float32([3, 4, 5, 3, 4, 5]))
-    x[torch.tensor([5, 4], device=device)] = x[:2]
+    x[torch.tensor([5, 4], device=device)] = x[:2].clone()
     same(x, np.float32([3, 4, 5, 3, 4, 3]))
 
 

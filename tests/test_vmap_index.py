@@ -208,3 +208,29 @@ def test_a_masked_scatter_takes_each_samples_own(device):
     x = torch.tensor([[1.0, -1.0, 2.0], [-3.0, 4.0, -5.0]], device=device)
     got = vmap(lambda x, s: x.masked_scatter(x > 0, s))(x, x * 10)
     assert got.tolist() == [[10, -1, -10], [-3, -30, -5]]
+
+
+BEYOND = {  # of samples (4, 5), with an index of 9 in one of them
+    "index": (lambda x, i: x[i], "index 9 is out of bounds for dimension 0 with size 4"),
+    "second": (lambda x, i: x[:, i], "index 9 is out of bounds for dimension 1 with size 5"),
+    "from the end": (lambda x, i: x[-i], "index -9 is out of bounds for dimension 0 with size 4"),
+    "assigned": (lambda x, i: x.index_put((i,), x[0, 0]), "index 9 .* dimension 0 with size 4"),
+    "select": (lambda x, i: x.index_select(1, i), "index 9 .* dimension 1 with size 5"),
+    "add": (lambda x, i: x.index_add(0, i, x[:2]), "index_add.*: index 9 .* size 4"),
+    "embedding": (lambda x, i: torch.nn.functional.embedding(i, x), "index 9 .* size 4"),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_an_index_out_of_range_is_told_by_its_place_in_the_sample(device, name):
+    pick, text = BEYOND[name]
+    x = torch.arange(60.0, device=device).reshape(3, 4, 5)
+    i = torch.tensor([[0, 1], [3, 3], [2, 9]], device=device)
+    with pytest.raises(IndexError, match=text):
+        vmap(pick)(x, i).tolist()
+
+
+def test_an_index_select_takes_no_index_from_the_end_of_a_sample_either(device):
+    x, i = torch.ones(2, 3, device=device), torch.tensor([[0], [-1]], device=device)
+    with pytest.raises(IndexError, match="index -1 is out of bounds for dimension 0 with size 3"):
+        vmap(lambda x, i: x.index_select(0, i))(x, i).tolist()

@@ -14,6 +14,7 @@ import numpy as np
 
 from wgtorch.arrays import as_index
 from wgtorch.dispatch.doors import DOORS
+from wgtorch.dispatch.overlap import check_apart
 from wgtorch.dispatch.write import is_put, overwritten, write
 from wgtorch.dtype import bool_, from_numpy, int64, uint8
 from wgtorch.errors import IndexOutOfBoundsError
@@ -100,6 +101,9 @@ def setitem(x: Any, index: Any, value: Any) -> None:
     if gathered is None:
         write(view, stretched(view, value), "copy_")
     else:
+        masks = all([part is None or part.dtype in (bool_, uint8) for part in gathered])
+        if not masks or (isinstance(value, View) and value.layout.numel > 1):
+            check_apart(view, (value, gathered), "all")  # of one number a mask makes a choice
         overwritten(DOORS["index_put"], "index_put_", view, gathered, value)
 
 

@@ -203,12 +203,34 @@ class Layout:
         if self.is_contiguous:
             return False
         reach = 0
-        axes = sorted((s, n) for n, s in zip(self.shape, self.strides, strict=True) if n > 1)
-        for stride, size in axes:
+        for stride, size in sorted(self.moving):
             if stride <= reach:
                 return True
             reach += stride * (size - 1)
         return False
+
+    @property
+    def moving(self) -> list[tuple[int, int]]:
+        """(stride, size) of the axes that have more than one element."""
+        return [(s, n) for n, s in zip(self.shape, self.strides, strict=True) if n > 1]
+
+    @property
+    def once(self) -> Layout:
+        """Itself without repetition: size 1 where an axis of more elements does not move."""
+        if 0 not in self.strides or not self.numel:
+            return self
+        pairs = zip(self.shape, self.strides, strict=True)
+        return Layout.of(tuple([n if s else 1 for n, s in pairs]), self.strides, self.offset)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its elements are one stretch of memory, in any order of axes."""
+        reach = 1
+        for stride, size in sorted(self.moving):
+            if stride != reach:
+                return False
+            reach *= size
+        return True
 
     # What a kernel must know: structure is text, numbers are data
 
@@ -299,6 +321,24 @@ def repeated_dims(shape: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, 
     if new < 0 or any(n not in (1, m) for n, m in zip(padded, shape, strict=True)):
         raise RuntimeError(f"size {{{list(small)}}} is not expandable to size {{{list(shape)}}}.")
     return tuple(d for d, n in enumerate(padded) if n == 1 and shape[d] != 1)
+
+
+@remembered
+def overlap(a: Layout, b: Layout, sizes: tuple[int, int] = (1, 1)) -> str:
+    """How much of one memory two views share, whose elements have `sizes`: "all", "part" or "".
+
+    As in PyTorch only those without gaps are compared: of others it is not asked.
+    """
+    if not (a.numel and b.numel and a.is_dense and b.is_dense):
+        return ""
+    first, other = (
+        (at.offset * size, (at.offset + at.numel) * size)
+        for at, size in zip((a, b), sizes, strict=True)
+    )
+    if first == other:
+        alike = len(a.shape) == len(b.shape) and a.moving == b.moving
+        return "all" if alike else "part"
+    return "part" if first[0] < other[1] and other[0] < first[1] else ""
 
 
 @remembered

@@ -62,6 +62,7 @@ class Op:
     method: bool | Callable = True  # whether Tensor has it as a method, or front -> the method
     inplace: bool = False  # whether `name_` writes the result into the first input
     takes_over: bool = False  # whether `name_` may start in that input's memory (see starts_as)
+    apart: str = ""  # how much of an input must not be written to: "" | "part" of it | "all" of it
     aliases: tuple[str, ...] = ()
     operator: str = ""  # the Python operator it is: "add" for +
     tolerance: float = 2e-5  # of the GPU against the float64 reference, in the op's own tests
@@ -71,8 +72,7 @@ class Op:
     def __post_init__(self) -> None:
         known = {"grad", "result", "results", *self.inputs, *self.attrs}
         known |= set(getattr(self, "outputs", ()))
-        suffixes = ("_shape", "_dtype")
-        known |= {name + suffix for name in self.inputs for suffix in suffixes}
+        known |= {name + end for name in self.inputs for end in ("_shape", "_dtype")}
         unknown = {n for f in self.vjp.values() for n in asks(f) if n not in known}
         if unknown or set(self.vjp) - set(self.inputs):
             raise TypeError(f"{self.name}: vjp names {unknown or set(self.vjp)}; known: {known}")
@@ -141,6 +141,7 @@ class Elementwise(Op):
     # category (or "any bool": of a bool among others) -> PyTorch's complaint
     refuses: dict[str, str] = field(default_factory=dict)
     inplace: bool = True
+    apart: str = "part"
     tensors: int = 0  # how many inputs, from the first, must not be numbers
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index
@@ -153,8 +154,7 @@ class Elementwise(Op):
         dtype = result_kind(*(counting or kinds))
         if "any bool" in self.refuses and dtype is not bool_ and any(map(is_bool, counting)):
             raise RuntimeError(self.refuses["any bool"])
-        if dtypes_.CATEGORIES[dtype.category] in self.refuses:
-            text = self.refuses[dtypes_.CATEGORIES[dtype.category]]
+        if text := self.refuses.get(dtypes_.CATEGORIES[dtype.category]):
             error = NotImplementedError if "not implemented" in text else RuntimeError
             raise error(text.format(op=self.name, dtype=dtype.short))
         if dtype.category == 3 and not self.complex:

@@ -11,7 +11,7 @@ import numpy as np
 from wgtorch.autograd.mode import state
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS
-from wgtorch.dispatch.write import check_leaf
+from wgtorch.dispatch.write import check_writable
 from wgtorch.layout import Layout, row_major
 from wgtorch.storage import Storage, View
 from wgtorch.storages import TypedStorage, UntypedStorage
@@ -135,7 +135,7 @@ def turned(name: str) -> Callable[..., Tensor]:
 
     def call(self: Tensor, *args: Any, **given: Any) -> Tensor:
         if state.recording:
-            check_leaf(self)
+            check_writable(self)
         seen: Any = getattr(self, name)(*args, **given)
         self.layout = seen.layout
         if seen._wants:

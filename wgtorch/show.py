@@ -80,11 +80,20 @@ def text(x: Any) -> str:
         facts.append(f"dtype={dtype!r}")
     if dtype.encoding is not None:
         facts += dtype.encoding.facts(x)
-    if x.grad_fn is not None:
-        facts.append(f"grad_fn=<{x.grad_fn.name()}>")
+    past = name_of_past(x)
+    if past:
+        facts.append(f"grad_fn=<{past}>")
     elif x.requires_grad:
         facts.append("requires_grad=True")
     return prefix + wrapped(body, facts, indent) + ")"
+
+
+def name_of_past(x: Any) -> str:
+    """Of its `grad_fn`; "" for leaves."""
+    try:
+        return x.grad_fn.name() if x.grad_fn is not None else ""
+    except RuntimeError:  # of a view that a write to its base has made useless
+        return "Invalid"
 
 
 def wrapped(body: str, facts: list[str], indent: int) -> str:

@@ -191,10 +191,11 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
             )
         if isinstance(value, View):
             return write(self, value, "fill_")
-        if is_put(self, ..., value):
-            return self
-        source = full(self.layout.shape, value, self.dtype, self.device)
-        return write(self, source, "fill_", True)
+        if self.layout.once is not self.layout:
+            strided(self, self.layout.once).fill_(value)
+        elif not is_put(self, ..., value):
+            write(self, full(self.layout.shape, value, self.dtype, self.device), "fill_", True)
+        return self
 
     def zero_(self) -> Tensor:
         return self.fill_(0)

@@ -11,6 +11,7 @@ from wgtorch.autograd.constants import element
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import Node, next_age
 from wgtorch.autograd.nodes import past_of
+from wgtorch.autograd.origin import FUNCTION, SEVERAL
 from wgtorch.autograd.rebase import rebase
 from wgtorch.autograd.saved import FREED, Packed, Slot, keep, rooted
 from wgtorch.autograd.saved_tensor import SavedTensor
@@ -64,6 +65,7 @@ class FunctionNode(Node):
         self.shape, self.dtype = self._facts[0] or ((), None) if outs else ((), None)
         given = {id(args[i]) for i in self._tensors}
         plain = {id(t) for t in self._no_gradient}
+        self._several = len(outs) > len(plain) + 1
         results = [
             self._wrapped(o, i, id(o) in given, id(o) in dirty, id(o) in plain)
             if isinstance(o, View)
@@ -81,17 +83,19 @@ class FunctionNode(Node):
         if dirty:
             out.storage.version += 1
         counts = self._recorded and not plain and out.dtype.category > 1
+        base = None if plain or (given and not state.recording) else base_of(out, given)
         if not dirty and (given or out._wants):
             out = out.over(out.storage, out.layout)
-        if not counts:
-            if not dirty:
-                out.past, out._wants, out._base = None, False, None
-            return out
         if dirty:
-            check_writable(out)
-            rebase(out, self._alias(out, number), True)
-        else:
-            out.past, out._wants, out.output_nr, out._base = self, True, number, None
+            if counts:
+                check_writable(out)
+                rebase(out, self._alias(out, number), True)
+            return out
+        out.past, out._wants, out.output_nr = (self, True, number) if counts else (None, False, 0)
+        out._base, out._origin = base, None
+        if base is not None:
+            why = SEVERAL if counts and self._several else FUNCTION
+            out._origin, out._seen = (why, "", 0), out.storage.writes
         return out
 
     def _alias(self, out: Any, number: int) -> Any:
@@ -228,6 +232,11 @@ class FunctionNode(Node):
         for kept in self._slots or ():
             if type(kept) is Packed:
                 kept.disown(storage)
+
+
+def base_of(tensor: Any, given: bool) -> Any:
+    """Whose memory an output looks at: of what was `given`, at least its own."""
+    return tensor if given and tensor._base is None else tensor._base
 
 
 def check_writable(tensor: Any) -> None:

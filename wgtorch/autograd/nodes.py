@@ -10,6 +10,7 @@ from typing import Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import Node, leaf_of
+from wgtorch.autograd.origin import inherited, refuse_written
 from wgtorch.autograd.region import between
 from wgtorch.layout import Layout
 from wgtorch.storage import memory_of
@@ -22,10 +23,22 @@ def past_of(tensor: Any) -> Node:
     return tensor.past or leaf_of(tensor)
 
 
+def wants(tensor: Any) -> bool:
+    """Whether a tensor wants a gradient, after what was written to its memory."""
+    if tensor._origin is None:
+        return refresh(tensor)
+    return tensor._wants or (tensor._seen != tensor.storage.writes and tensor._base._wants)
+
+
 def refresh(tensor: Any) -> bool:
-    """Brings a view's past up to date with writes to its base; whether it wants a gradient."""
+    """Brings a view's past up to date with writes to its base; whether it wants a gradient.
+
+    RuntimeError where the way the view was made forbids such writes.
+    """
     base, writes = tensor._base, tensor.storage.writes
     if base is not None and tensor._seen != writes:
+        if tensor._origin is not None and base._wants:
+            refuse_written(tensor, indirectly=True)
         tensor._seen = writes
         if base._wants and memory_of(base.storage) is memory_of(tensor.storage):
             tensor.past, tensor._wants, tensor.output_nr = AsStridedBackward0(base, tensor), True, 0
@@ -38,6 +51,8 @@ def strided(tensor: Any, layout: Layout) -> Any:
     view._base = tensor if tensor._base is None else tensor._base
     if writes:
         view._seen = writes
+    if tensor._origin is not None or not state.recording:
+        view._origin = inherited(tensor)
     if state.recording and tensor.requires_grad:
         view.past, view._wants = AsStridedBackward0(tensor, view), True
     return view

@@ -13,7 +13,8 @@ from wgtorch.autograd.gradients import backward
 from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node
-from wgtorch.autograd.nodes import past_of, refresh
+from wgtorch.autograd.nodes import past_of, refresh, wants
+from wgtorch.autograd.origin import SEVERAL, Origin
 from wgtorch.autograd.parameters import adopt
 from wgtorch.autograd.results import maker
 from wgtorch.layout import Layout
@@ -35,6 +36,7 @@ class Differentiable:
     _leaf: weakref.ref[AccumulateGrad] | None = None
     _base: Any = None  # of a view: the tensor whose memory it looks at
     _seen = 0  # of a view: `storage.writes` when its past was worked out
+    _origin: Origin | None = None  # of a view that must not be written to while ops are recorded
     _grad: Any = None
     is_parameter = False  # a module's own; see `is_parameter_memory`
     _hooks: OrderedDict[int, Callable] | None = None  # of a leaf
@@ -50,7 +52,7 @@ class Differentiable:
     @property
     def requires_grad(self) -> bool:
         """Whether ops on this tensor are recorded."""
-        return refresh(self) if self.storage.writes else self._wants
+        return wants(self) if self.storage.writes else self._wants
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -92,6 +94,17 @@ class Differentiable:
 
     def _is_view(self) -> bool:
         return self._base is not None
+
+    def _as_output(self, name: str, number: int) -> Any:
+        """Itself, as one of the views that a function returns."""
+        if self._origin is None:
+            self._origin = SEVERAL, name, number
+        return self
+
+    def _off_base(self) -> Any:
+        """Itself, no longer a view: what is written to it is no business of its base."""
+        self._base = self._origin = None
+        return self
 
     @property
     def _version(self) -> int:

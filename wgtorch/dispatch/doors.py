@@ -34,12 +34,12 @@ from wgtorch.dispatch.binder import (
 from wgtorch.dispatch.blame import blamed, tensors_to
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
+from wgtorch.dispatch.views import view
 from wgtorch.dtype import DType
 from wgtorch.integers import int_places
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
-from wgtorch.settled import Met
-from wgtorch.storage import View, through_lens
+from wgtorch.storage import View
 
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
@@ -291,48 +291,6 @@ def copying(op: Elementwise, tensor: type[Tensor]):
         return at(x, x.storage.value.dtype)
 
     call.at = at
-    return call
-
-
-def seen_as(layout: Any, args: tuple, given: dict[str, Any]) -> tuple:
-    """What a view depends on; 1.0 is not 1 here, nor in a size."""
-    inner = args[0] if args and type(args[0]) is tuple else ()
-    return (layout, args, *map(type, args), *map(type, inner), *given.items())
-
-
-def view(op: ViewOp, tensor: type[Tensor]):
-    """Remembers which layout the op makes of another."""
-    bind, layout_of, dtype_of = binder(op), op.layout, op.dtype
-    recipes, known = RECIPES[op], Met()
-
-    def call(input, *args, **given):
-        x = input
-        if not isinstance(x, View):
-            unfit(op, x)
-        try:
-            settled = known.get(seen_as(x.layout, args, given))
-        except TypeError:  # sizes in a list are not hashable
-            settled = None
-        if settled is None:
-            args, given = listed(args), {name: listed(value) for name, value in given.items()}
-            attrs = bind((x, *args), given)[1]
-            settled = layout_of(x.layout, **attrs), attrs
-            known.keep(seen_as(x.layout, args, given), settled)
-        layout, attrs = settled
-        if layout is None:
-            x = DOORS["copy"](x)
-            layout = layout_of(x.layout, **attrs)
-        storage = x.storage
-        if dtype_of is not None:
-            storage = through_lens(storage, dtype_of(storage.value.dtype, **attrs))
-        out, writes = tensor(storage, layout), storage.writes
-        out._base = x if x._base is None else x._base
-        if writes:
-            out._seen = writes
-        if (x._wants or writes) and state.recording:
-            record(recipes[mask_of((x,)) if writes else 1], (x,), out, attrs)
-        return out
-
     return call
 
 

@@ -13,11 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
+from wgtorch.autograd.nodes import wants
+from wgtorch.autograd.origin import refuse_written
 from wgtorch.autograd.rebase import rebase
 from wgtorch.autograd.transforms.level import levels, source_for
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.blame import blamed
 from wgtorch.dispatch.doors import DOORS, FACES, cast
+from wgtorch.dispatch.overlap import apartness, check_apart, check_distinct, may_share
 from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Op
 from wgtorch.storage import View, gift
@@ -48,6 +51,7 @@ def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> T
     ) and state.recording
     if (
         not recording
+        and target._origin is None
         and source.layout is layout
         and layout.is_plain
         and storage.version >= 0
@@ -59,17 +63,19 @@ def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> T
         return target
     if fresh:
         check_castable(target, source)
+    elif may_share(target, (source,)):
+        check_apart(target, (source,), "part")
     if source.layout.shape != target.layout.shape:
         source, fresh = stretched(target, source, name), True
-    if recording:
-        check_leaf(target)
+    if state.recording and (recording or target._origin is not None):
+        check_writable(target, wants(source))
     if target.storage.version < 0 and not state.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a"
             " clone to get a normal tensor before doing inplace update.See"
             " https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    check_apart(target, name)
+    check_distinct(target)
     if source.dtype is not target.dtype:
         source, fresh = cast(source, target.dtype), True
     if source.device is not target.device:
@@ -96,6 +102,8 @@ def is_put(target: Tensor, index: Any, value: Any) -> bool:
     home, dtype = storage.value.device.backend, storage.value.dtype
     put_number = getattr(type(home), "put_number", None)
     recording = (target._wants or storage.writes) and state.recording
+    if target._origin is not None and state.recording:
+        return False
     if put_number is None or recording or storage.version < 0 or levels.stack:
         return False
     if type(value) not in NUMBERS or dtype.encoding is not None or target.layout.overlaps:
@@ -121,24 +129,21 @@ def stretched(target: Tensor, source: Tensor, name: str) -> Tensor:
     return DOORS["expand"](source, shape)
 
 
-def check_apart(target: Tensor, name: str) -> None:
-    if target.layout.overlaps:
-        raise RuntimeError(
-            f"{name}: unsupported operation: more than one element of the written-to tensor refers"
-            f" to a single memory location. Please clone() the tensor before performing the"
-            f" operation."
-        )
-
-
-def check_leaf(target: Tensor) -> None:
+def check_writable(target: Tensor, with_gradient: bool = False) -> None:
+    """Refuses to record a write of what may have a gradient, into a leaf or a view of one that
+    wants one, or into a view whose origin forbids it."""
+    base = target._base
+    if base is not None and (target._wants or base._wants or with_gradient):
+        if target._origin is not None:
+            refuse_written(target)
+        if base.past is None and (target._wants or base._wants):
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place"
+                " operation."
+            )
     if target._wants and target.past is None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
-        )
-    base = target._base
-    if base is not None and base._wants and base.past is None:
-        raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
 
 
@@ -149,10 +154,12 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     door, name = FACES[op.name], op.name + "_"
     direct = getattr(op, "ufunc", None) is not None and DEBUG < 5
     door = op.method(door) if callable(op.method) else door
+    check = apartness(op)
 
     def call(self, *args, **given):
         if (self._wants or self._base is not None) and state.recording:
-            check_leaf(self)
+            check_writable(self)
+        check(self, args, given, 1)
         if state.hooks is not None and is_hooked(self, args, given):
             return write(self, door(self, *args, **given), name, True)
         with turn:
@@ -193,8 +200,10 @@ def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) 
 def taking_over(op: Op) -> Callable[..., Tensor]:
     """The `name_` form of an op that changes few of its input's elements."""
     door, name = FACES[op.name], op.name + "_"
+    check = apartness(op)
 
     def call(self, *args, **given):
+        check(self, args, given, 1)
         return overwritten(door, name, self, *args, **given)
 
     call.__name__ = call.__qualname__ = name
@@ -205,7 +214,7 @@ def taking_over(op: Op) -> Callable[..., Tensor]:
 def overwritten(door: Callable, name: str, target: Tensor, *args: Any, **given: Any) -> Tensor:
     """`target`, with what `door` makes of it; computed in its own memory where that may be."""
     if state.recording and (target._wants or target._base is not None):
-        check_leaf(target)
+        check_writable(target)
     if state.hooks is not None and is_hooked(target, args, given):
         return write(target, door(target, *args, **given), name, True)
     with turn:
@@ -255,7 +264,7 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
             f" but one of the arguments requires grad."
         )
     check_castable(out, result)
-    check_apart(out, name)
+    check_distinct(out)
     if out.dtype.encoding is not None or result.dtype.encoding is not None:
         result = cast(result, out.dtype)  # which is in a place of its own
     if out.device is not result.device:
@@ -274,6 +283,7 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
 def public(op: Op) -> Callable[..., Any]:
     """The op as `wgtorch.name`: its door, and `out=` (one tensor, or one per result)."""
     door, name = FACES[op.name], op.name
+    check = apartness(op)
 
     def call(*args, out=None, **given):
         if out is None:
@@ -282,6 +292,9 @@ def public(op: Op) -> Callable[..., Any]:
             except AttributeError as error:
                 raise blamed(op, args, given, error) from None
         result = door(*args, **given)
+        for place in out if isinstance(out, list | tuple) else (out,):
+            if isinstance(place, View):
+                check(place, args, given)
         if isinstance(result, tuple):
             if not isinstance(out, list | tuple):
                 what = type(out).__name__

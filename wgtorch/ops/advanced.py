@@ -20,6 +20,7 @@ from wgtorch.ops.batched import refuse_mask
 from wgtorch.ops.indexing import beyond, check_size, rows
 from wgtorch.ops.masks import columns
 from wgtorch.ops.samples import bools, normal
+from wgtorch.ops.scattering import lowest_index
 from wgtorch.storage import View
 
 LIMIT = 1 << 31  # what an index on a GPU counts to
@@ -30,7 +31,11 @@ LIMIT = 1 << 31  # what an index on a GPU counts to
     shader="joint_index.wgsl",
     shape=lambda input, index, **_: broadcast(input, index),
     dtype=lambda input, index, **_: int64,
-    numbers=lambda facts: (facts.attrs["size"], facts.attrs["first"]),
+    numbers=lambda facts: (
+        facts.attrs["size"],
+        facts.attrs["first"],
+        lowest_index(facts.attrs["name"], facts.attrs["size"]),
+    ),
     places=lambda facts: {
         "input": facts.layouts[0].expand(facts.out.shape),
         "index": facts.layouts[1].expand(facts.out.shape),
@@ -40,22 +45,25 @@ LIMIT = 1 << 31  # what an index on a GPU counts to
     samples=lambda rng: [
         ((rng.integers(0, 3, (3, 1)), rng.integers(-4, 4, (5,)), 4, 1), {}),
         ((rng.integers(-3, 3, (3,)), rng.integers(-4, 4, (3,)), 4, 1), {"first": 3}),
+        ((rng.integers(0, 3, (3, 1)), rng.integers(0, 4, (3, 2)), 4, 1), {"name": "gather"}),
     ],
     torch="none",
 )
-def _joint_index(input: Index, index: Index, size: int, dim: int, first: int = 0):
+def _joint_index(input: Index, index: Index, size: int, dim: int, first: int = 0,
+                 name: str = "index"):  # fmt: skip
     """One index into two dimensions seen as one: `input` rows of `size`, and `index` in them.
 
-    `first` is the size of the dimension of `input` if that is still unchecked.
+    `first` is the size of the dimension of `input` if that is still unchecked. `name` is of the op
+    whose `index` it is, which may count from the end or not.
     """
     if first:
         input = rows("index", input, first, dim - 1, -first)
-    return input.astype(np.int64) * size + rows("index", index, size, dim, -size)
+    return input.astype(np.int64) * size + rows(name, index, size, dim, lowest_index(name, size))
 
 
-def both(size: int, dim: int, first: int) -> str:
+def both(size: int, dim: int, first: int, name: str) -> str:
     """What a GPU says; it does not tell which of the two was wrong."""
-    said = beyond("index", dim, size)
+    said = beyond(name, dim, size)
     if not first:
         return said
     return f"{beyond('index', dim - 1, first)}, or for dimension {dim} with size {size}"
@@ -188,7 +196,7 @@ def _index_by(input, indices):
 
 
 @composite(
-    inplace=True, takes_over=True,
+    inplace=True, takes_over=True, apart="all",
     samples=lambda rng: [
         ((normal(rng, 4, 3), (rng.permutation(4)[:2],), normal(rng, 3)), {}),
         ((normal(rng, 4, 3), (bools(rng, 4, 3),), normal(rng, 1)), {}),

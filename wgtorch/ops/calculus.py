@@ -28,13 +28,14 @@ def checked_end(input: Any, end: Any, axis: int) -> Any:
 
 
 @composite(
+    apart="all",
     samples=lambda rng: [
         ((normal(rng, 3, 5),), {}),
         ((normal(rng, 4, 3),), {"n": 2, "dim": 0}),
         ((normal(rng, 2, 3), 1, -1, normal(rng, 2, 1), normal(rng, 2, 2)), {}),
         ((bools(rng, 7),), {}),
         ((integers(rng, 3),), {"n": 4}),
-    ]
+    ],
 )
 def diff(input, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None):
     "The n-th differences of neighbours along dim, with what is put before and behind it."

@@ -97,7 +97,7 @@ def _nextafter_brain(input, other):
 NEXT = {float16: "_nextafter_half", bfloat16: "_nextafter_brain"}
 
 
-@composite(samples=binary(), inplace=True)
+@composite(apart="part", samples=binary(), inplace=True)
 def nextafter(input, other):
     "The next number of the dtype after input, on the way to other"
     return getattr(input, NEXT.get(result_kind(input.dtype, other.dtype), "_nextafter"))(other)

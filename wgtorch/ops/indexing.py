@@ -162,6 +162,7 @@ def gather_samples(rng):
 
 @declare(
     Map,
+    apart="all",
     shader="gather.wgsl",
     shape=lambda input, index, **_: index,
     dtype=lambda input, index, **_: input,
@@ -234,6 +235,7 @@ def taking_samples(*shape):
 
 @declare(
     Map,
+    apart="all",
     **taking("index_select", negative=False),
     front=index_select_front,
     vjp={
@@ -275,10 +277,11 @@ def check_long(op: str, index, dtypes: tuple[DType, ...] = (int64,)) -> None:
 
 
 @composite(
+    apart="all",
     samples=lambda rng: [
         ((normal(rng, 3, 5), rng.integers(-15, 15, (2, 3))), {}),
         ((normal(rng, 5, 3).T, rng.integers(0, 15, (4,))), {}),
-    ]
+    ],
 )
 def take(input, index):
     "The elements at `index` (int64; negative from the end) of `input` seen as one dimension."

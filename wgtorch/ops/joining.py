@@ -125,14 +125,14 @@ def _cat(tensors: Tensors, dim: int):
 
 
 @composite(
-    method=False,
+    apart="all", method=False,
     aliases=("concat", "concatenate"),
     samples=lambda rng: [
         (([normal(rng, 2, 3), normal(rng, 4, 3)],), {}),
         (([normal(rng, 2, 3), normal(rng, 2, 1), normal(rng, 3, 2).T],), {"dim": -1}),
         (([normal(rng, 3, 5).T, normal(rng, 5, 2)], 1), {}),
     ],
-)
+)  # fmt: skip
 def cat(tensors, dim: int = 0, *, axis: int | None = None):
     "The tensors end to end along `dim`; their other sizes agree."
     empty = ValueError, "torch.cat(): expected a non-empty list of Tensors"
@@ -165,13 +165,13 @@ def _stack(tensors: Tensors, dim: int):
 
 
 @composite(
-    method=False,
+    apart="all", method=False,
     samples=lambda rng: [
         (([normal(rng, 2, 3), normal(rng, 3, 2).T],), {}),
         (([normal(rng, 2, 3), normal(rng, 2, 3), normal(rng, 2, 3)],), {"dim": -1}),
         (([normal(rng), normal(rng)],), {}),
     ],
-)
+)  # fmt: skip
 def stack(tensors, dim: int = 0, *, axis: int | None = None):
     "The tensors, all of one shape, along a new dimension `dim`."
     tensors = several("stack", tensors, (RuntimeError, "stack expects a non-empty TensorList"))
@@ -218,28 +218,28 @@ def three_dims(t):
     return t.unsqueeze(2) if t.ndim == 2 else t.reshape((1, t.numel(), 1))
 
 
-@composite(method=False, samples=vectors)
+@composite(apart="all", method=False, samples=vectors)
 def hstack(tensors):
     "The tensors side by side: along dimension 1, or 0 for vectors."
     tensors = at_least("hstack", tensors, one_dim)
     return joined(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
-@composite(method=False, aliases=("row_stack",), samples=vectors)
+@composite(apart="all", method=False, aliases=("row_stack",), samples=vectors)
 def vstack(tensors):
     "The tensors one below the other; vectors are rows."
     tensors = at_least("vstack", tensors, two_dims)
     return joined(tensors, 0)
 
 
-@composite(method=False, samples=vectors)
+@composite(apart="all", method=False, samples=vectors)
 def dstack(tensors):
     "The tensors one behind the other, along dimension 2."
     tensors = at_least("dstack", tensors, three_dims)
     return joined(tensors, 2)
 
 
-@composite(method=False, samples=vectors)
+@composite(apart="all", method=False, samples=vectors)
 def column_stack(tensors):
     "The tensors side by side; vectors are columns."
     tensors = at_least(

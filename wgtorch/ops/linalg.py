@@ -317,7 +317,9 @@ def vdot(input, other):
     return input.conj().dot(other)
 
 
-@composite(samples=lambda rng: [((normal(rng, 3), normal(rng, 4)), {})], aliases=("ger",))
+@composite(
+    apart="part", samples=lambda rng: [((normal(rng, 3), normal(rng, 4)), {})], aliases=("ger",)
+)
 def outer(input, vec2):
     "The product of every element of one vector with every element of another, (n, m)."
     for name, t in (("self", input), ("vec2", vec2)):

@@ -268,11 +268,12 @@ def argwhere(input):
 
 
 @composite(
+    apart="all",
     samples=lambda rng: [
         ((normal(rng, 3, 4), bools(rng, 3, 4)), {}),
         ((normal(rng, 3, 4), bools(rng, 4)), {}),
         ((normal(rng, 4, 3).T, bools(rng, 2, 3, 4)), {}),
-    ]
+    ],
 )
 def masked_select(input, mask):
     "The elements where `mask` (bool, broadcast with the input) holds, in one dimension. Waits."

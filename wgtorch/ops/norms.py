@@ -196,6 +196,7 @@ def _linalg_pinv(A, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 
 @composite(
+    apart="part",
     samples=lambda rng: [
         ((normal(rng, 3, 5), 2, 0, 1.5), {}),
         ((normal(rng, 3, 2, 4), 1, -2, 4), {}),

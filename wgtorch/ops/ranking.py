@@ -37,7 +37,7 @@ def msort(input):
     return input._sort(0, False)[0]
 
 
-@composite(samples=lambda rng: [((apart(rng, 3, 9), 4), {}),
+@composite(apart="all", samples=lambda rng: [((apart(rng, 3, 9), 4), {}),
                                 ((apart(rng, 9, 3), 2, 0, False), {})])  # fmt: skip
 def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
     "(the k largest, or smallest, along dim, where they were), in order."
@@ -52,7 +52,9 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     return pair("topk", values._slice(axis, 0, k), indices._slice(axis, 0, k))
 
 
-@composite(samples=lambda rng: [((apart(rng, 3, 9), 4), {}), ((apart(rng, 3, 9), 2, 0), {})])
+@composite(
+    apart="all", samples=lambda rng: [((apart(rng, 3, 9), 4), {}), ((apart(rng, 3, 9), 2, 0), {})]
+)
 def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
     "(the k-th smallest along dim, where it was); k counts from 1."
     axis = wrap_dim(dim, input.ndim)
@@ -96,19 +98,23 @@ def middle(op: str, input, dim: int | None, keepdim: bool, skips_nan: bool):
     return chosen(op, input, axis, keepdim, place)
 
 
-@composite(samples=lambda rng: [((apart(rng, 3, 6),), {}), ((apart(rng, 3, 6),), {"dim": 1})])
+@composite(
+    apart="all", samples=lambda rng: [((apart(rng, 3, 6),), {}), ((apart(rng, 3, 6),), {"dim": 1})]
+)
 def median(input, dim: int | None = None, keepdim: bool = False):
     "The lower of the two in the middle; with dim, (values, indices) along it. NaN if there is one."
     return middle("median", input, dim, keepdim, False)
 
 
-@composite(samples=lambda rng: [((apart(rng, 3, 6),), {}), ((apart(rng, 3, 6),), {"dim": 1})])
+@composite(
+    apart="all", samples=lambda rng: [((apart(rng, 3, 6),), {}), ((apart(rng, 3, 6),), {"dim": 1})]
+)
 def nanmedian(input, dim: int | None = None, keepdim: bool = False):
     "As `median`, of what is not NaN."
     return middle("nanmedian", input, dim, keepdim, True)
 
 
-@composite(samples=lambda rng: [((integers(rng, 3, 40),), {"dim": 1})])
+@composite(apart="all", samples=lambda rng: [((integers(rng, 3, 40),), {"dim": 1})])
 def mode(input, dim: int = -1, keepdim: bool = False):
     "(the most frequent along dim, the smallest of those; where it is)."
     axis = wrap_dim(dim, input.ndim)

@@ -14,7 +14,7 @@ import numpy as np
 
 from wgtorch.dtype import bool_, int64
 from wgtorch.layout import Layout, without, wrap_dim
-from wgtorch.op import Facts, Index, Structured, composite, declare
+from wgtorch.op import Facts, Index, Other, Structured, composite, declare
 from wgtorch.ops.grouping import Meeting, grouped
 from wgtorch.ops.indexing import (
     INDEX_DTYPES,
@@ -25,7 +25,7 @@ from wgtorch.ops.indexing import (
     spread_index,
 )
 from wgtorch.ops.samples import normal
-from wgtorch.ops.scattering import FROM_THE_END, SCATTERS, about, has_atomics, join, pushed
+from wgtorch.ops.scattering import SCATTERS, about, has_atomics, join, lowest_index, pushed
 from wgtorch.storage import View
 
 WIDE = 8
@@ -37,7 +37,7 @@ def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
     out = input if input.ndim else input[None]
     size = out.shape[dim]
     if source.size:
-        index = rows(name, index, size, dim, -size if name in FROM_THE_END else 0)
+        index = rows(name, index, size, dim, lowest_index(name, size))
         join(out, (slice(None),) * dim + (index,), source, how)
     return out.reshape(shape)
 
@@ -167,7 +167,7 @@ def vector(index: Any) -> Any:
     return index if index.ndim else index.reshape((1,))
 
 
-@composite(inplace=True, takes_over=True, samples=repeating)
+@composite(inplace=True, takes_over=True, apart="all", samples=repeating)
 def index_add(input, dim: int, index, source, *, alpha: float = 1):
     """`input` with `alpha` times each slice of `source` along `dim` added where `index` says.
 
@@ -213,7 +213,7 @@ def check_index_copy(input, dim: int, index, source) -> None:
         )
 
 
-@composite(inplace=True, takes_over=True, samples=samples)
+@composite(inplace=True, takes_over=True, apart="all", samples=samples)
 def index_copy(input, dim: int, index, source):
     "`input` with the slices along `dim` that the vector `index` (int64) names taken from `source`."
     dim = wrap_dim(dim, input.ndim)
@@ -226,12 +226,13 @@ def index_copy(input, dim: int, index, source):
 @composite(
     inplace=True,
     takes_over=True,
+    apart="all",
     samples=lambda rng: [
         ((normal(rng, 4, 3), 0, np.array([2, 0]), 1.5), {}),
         ((normal(rng, 5, 4).T, 1, np.array([-1, 0]), -2), {}),
     ],
 )
-def index_fill(input, dim: int, index, value):
+def index_fill(input, dim: int, index, value: Other):
     "`input` with its slices along `dim` that the vector `index` (int64) names filled with `value`."
     dim = wrap_dim(dim, input.ndim)
     if index.dtype is not int64:
@@ -259,6 +260,7 @@ def index_fill(input, dim: int, index, value):
 @composite(
     inplace=True,
     takes_over=True,
+    apart="all",
     samples=lambda rng: [
         (
             (normal(rng, 4, 3), 0, rng.integers(0, 4, 6), normal(rng, 6, 3), how),
@@ -287,6 +289,7 @@ def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: b
 @composite(
     inplace=True,
     takes_over=True,
+    apart="all",
     samples=lambda rng: [
         ((normal(rng, 4, 3), rng.permutation(12)[:4], normal(rng, 4)), {}),
         ((normal(rng, 4, 3), rng.integers(-12, 12, 6), normal(rng, 6)), {"accumulate": True}),

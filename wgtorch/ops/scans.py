@@ -91,6 +91,7 @@ def _cumsum(input, dim: int, reverse: bool = False):
 
 
 @composite(
+    apart="part",
     samples=lambda rng: [
         ((normal(rng, 3, 5),), {"dim": 1}),
         ((integers(rng, 3, 5),), {"dim": 0}),
@@ -176,6 +177,7 @@ def _cumprod(input, dim: int):
 
 
 @composite(
+    apart="part",
     samples=lambda rng: [
         ((normal(rng, 3, 5),), {"dim": 1}),
         ((np.array([[2, 0, 3, 4], [1, 0, 5, 0]], np.float32),), {"dim": 1}),
@@ -278,7 +280,7 @@ def _logcumsumexp(input, dim: int, reverse: bool = False):
     return accumulated(np.logaddexp, input, dim, reverse)
 
 
-@composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 1})])
+@composite(apart="part", samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 1})])
 def logcumsumexp(input, dim: int):
     "log of the sum of exponentials up to each along dim, without overflow."
     if input.dtype.is_complex:

@@ -42,6 +42,11 @@ UFUNCS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.min
 FROM_THE_END = ("index", "index_put", "index_fill", "put")  # they take negative indices
 
 
+def lowest_index(op: str, size: int) -> int:
+    """The least index that an op takes."""
+    return -size if op in FROM_THE_END else 0
+
+
 def has_atomics(dtype: DType, how: str) -> bool:
     """Whether elements that meet can be joined without bringing them together first."""
     merge = MERGES[how]
@@ -58,11 +63,10 @@ def pushed(facts: Facts, how: str, base: Layout, index: Layout) -> list[Pass]:
         return []
     layout, source, dim = axes(facts.out), facts.layouts[2], facts.attrs["dim"]
     size, name = layout.shape[dim], facts.attrs["name"]
-    lowest = -size if name in FROM_THE_END else 0
     step = Pass(
         "scatter.wgsl",
         (min(-(-count // GROUP), MAX_GROUPS), 1, 1),
-        (count, layout.strides[dim], size, lowest),
+        (count, layout.strides[dim], size, lowest_index(name, size)),
         ("index", "source"),
         front=("elementwise.wgsl",),
         places=(("base", base), ("index", index), ("source", source)),
@@ -76,8 +80,7 @@ def about(facts: Facts, how: str) -> tuple[int, int, str, str]:
     """What a Meeting ends with."""
     dim, name = facts.attrs["dim"], facts.attrs["name"]
     size = axes(facts.out).shape[dim]
-    lowest = -size if name in FROM_THE_END else 0
-    return size, lowest, MERGES[how], beyond(name, dim, size)
+    return size, lowest_index(name, size), MERGES[how], beyond(name, dim, size)
 
 
 # With an index of as many dimensions as the input
@@ -268,7 +271,7 @@ def scatter_form(*more):
     return samples
 
 
-@composite(inplace=True, takes_over=True, samples=scatter_form())
+@composite(inplace=True, takes_over=True, apart="all", samples=scatter_form())
 def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None = None):
     """`input` with the elements of `src` (or one number) put where `index` says along `dim`.
 
@@ -290,7 +293,7 @@ def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None 
     return input._scatter(index, source, dim, "scatter")
 
 
-@composite(inplace=True, takes_over=True, samples=scatter_form())
+@composite(inplace=True, takes_over=True, apart="all", samples=scatter_form())
 def scatter_add(input, dim: int, index, src):
     """`input` with the elements of `src` added where `index` says along `dim`.
 
@@ -307,6 +310,7 @@ def scatter_add(input, dim: int, index, src):
 @composite(
     inplace=True,
     takes_over=True,
+    apart="all",
     samples=lambda rng: [
         (args, {"include_self": own})
         for how in ("sum", "prod", "mean", "amax", "amin")

@@ -11,12 +11,21 @@ from wgtorch.ops.samples import normal
 from wgtorch.storage import View
 
 
-def pieces(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
+def pieces(input: Any, sizes: list[int], dim: int) -> list[Any]:
     found, start = [], 0
     for size in sizes:
         found.append(input._slice(dim, start, start + size))
         start += size
-    return tuple(found)
+    return found
+
+
+def outputs(name: str, views: list[Any]) -> tuple[Any, ...]:
+    """Views that one function returns: while ops are recorded, none of them may be written to."""
+    return tuple([view._as_output(name, number) for number, view in enumerate(views)])
+
+
+def off_base(views: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([view._off_base() for view in views])
 
 
 def dim_of(op: str, input: Any, dim: int) -> int:
@@ -30,7 +39,6 @@ def dim_of(op: str, input: Any, dim: int) -> int:
         ((normal(rng, 5, 3), 2), {}),
         ((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1}),
     ],
-    aliases=("unsafe_split",),
 )
 def split(tensor, split_size_or_sections, dim: int = 0):
     "Views of `split_size` elements along `dim` (the last may be smaller), or of the sizes listed."
@@ -49,12 +57,18 @@ def split(tensor, split_size_or_sections, dim: int = 0):
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
         )
     if not size:
-        return (tensor._slice(dim, 0, 0),)
-    return pieces(tensor, [min(step, size - start) for start in range(0, size, step)], dim)
+        return outputs("Split", [tensor._slice(dim, 0, 0)])
+    sizes = [min(step, size - start) for start in range(0, size, step)]
+    return outputs("Split", pieces(tensor, sizes, dim))
 
 
-@composite(samples=lambda rng: [((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1})],
-           aliases=("unsafe_split_with_sizes",))  # fmt: skip
+@composite(samples=lambda rng: [((normal(rng, 5, 3), 2), {})])
+def unsafe_split(tensor, split_size, dim: int = 0):
+    "`split`, whose parts may be written to as if they shared no memory: gradients do not see it."
+    return off_base(tensor.split(split_size, dim))
+
+
+@composite(samples=lambda rng: [((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1})])
 def split_with_sizes(input, split_sizes, dim: int = 0):
     "Views of the sizes listed, along `dim`."
     dim = dim_of("split", input, dim)
@@ -70,13 +84,16 @@ def split_with_sizes(input, split_sizes, dim: int = 0):
             f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at"
             f" dimension {dim}), but got split_sizes={sizes}"
         )
-    return pieces(input, sizes, dim)
+    return outputs("SplitWithSizes", pieces(input, sizes, dim))
 
 
-@composite(
-    samples=lambda rng: [((normal(rng, 5, 3), 2), {}), ((normal(rng, 3, 7), 5), {"dim": 1})],
-    aliases=("unsafe_chunk",),
-)
+@composite(samples=lambda rng: [((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1})])
+def unsafe_split_with_sizes(input, split_sizes, dim: int = 0):
+    "As `unsafe_split`, into the sizes listed."
+    return off_base(input.split_with_sizes(split_sizes, dim))
+
+
+@composite(samples=lambda rng: [((normal(rng, 5, 3), 2), {}), ((normal(rng, 3, 7), 5), {"dim": 1})])
 def chunk(input, chunks: int, dim: int = 0):
     "At most `chunks` views of equal size along `dim`, the last of which may be smaller."
     dim = dim_of("chunk", input, dim)
@@ -85,8 +102,14 @@ def chunk(input, chunks: int, dim: int = 0):
     size = input.layout.shape[dim]
     step = -(-size // chunks)
     if not step:
-        return tuple(input._slice(dim, 0, 0) for _ in range(chunks))
+        return outputs("SplitWithSizes", [input._slice(dim, 0, 0) for _ in range(chunks)])
     return input.split(step, dim)
+
+
+@composite(samples=lambda rng: [((normal(rng, 5, 3), 2), {})])
+def unsafe_chunk(input, chunks: int, dim: int = 0):
+    "As `unsafe_split`, into at most `chunks` parts of equal size."
+    return off_base(input.chunk(chunks, dim))
 
 
 def cuts(size: int, sections: int) -> list[int]:
@@ -113,7 +136,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
-        return pieces(input, cuts(input.layout.shape[dim], given), dim)
+        return tuple(pieces(input, cuts(input.layout.shape[dim], given), dim))
     ends = [*given, None]
     starts = [0, *given]
     return tuple(input._slice(dim, start, end) for start, end in zip(starts, ends, strict=True))
@@ -123,7 +146,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
 def unbind(input, dim: int = 0):
     "The layers of dimension `dim`, as views without it."
     dim = wrap_real_dim(dim, input.ndim)
-    return tuple(input.select(dim, k) for k in range(input.layout.shape[dim]))
+    return outputs("Unbind", [input.select(dim, k) for k in range(input.layout.shape[dim])])
 
 
 def split_evenly(op: str, input: Any, given: Any, dim: int, least: int) -> Any:

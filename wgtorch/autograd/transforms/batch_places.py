@@ -25,7 +25,7 @@ def take(batch: Batch) -> Any:
         taken = level.doors["_index"](batch.below("input"), index, dim)
         return taken.movedim(dim, 0)
     merged = merge(batch.whole("input"), dim + 1)
-    taken = level.doors["_index"](merged, shifted(index, batch, "input", dim), 0)
+    taken = level.doors["_index"](merged, shifted(index, batch, dim), 0)
     return part(taken, len(index.layout.shape), dim)
 
 
@@ -43,7 +43,7 @@ def put(batch: Batch) -> Any:
     source = source.permute((0, *range(dim + 1, dim + 1 + count), *rest))
     inputs = {
         "input": merge(input, dim + 1),
-        "index": shifted(index, batch, "input", dim),
+        "index": shifted(index, batch, dim),
         "source": source,
     }
     out = batch.run(inputs, dim=0)
@@ -66,17 +66,13 @@ def part(tensor: Any, count: int, dim: int) -> Any:
     return tensor.permute((0, *rest[:dim], *indexed, *rest[dim:]))
 
 
-def shifted(index: Any, batch: Batch, name: str, dim: int) -> Any:
-    """Indices into the merged dimension; one out of range stays out of range."""
-    size = (batch.shape(name) or (1,))[dim]
-    index = index.long()
-    index = (index < 0).long() * size + index
-    start = index.new_tensor(
-        range(0, size * batch.size, size) if size else [0] * batch.size, dtype=int64
-    )
-    start = start.reshape((batch.size, *[1] * (len(index.layout.shape) - 1)))
-    beyond = (index < 0) | (index >= size)
-    return (index + start).masked_fill(beyond, size * batch.size)
+def shifted(index: Any, batch: Batch, dim: int) -> Any:
+    """Indices into the merged dimension; of one out of range the sample's own place is named."""
+    size = (batch.shape("input") or (1,))[dim]
+    sample = index.new_tensor(range(batch.size), dtype=int64)
+    sample = sample.reshape((batch.size, *[1] * (len(index.layout.shape) - 1)))
+    name = batch.attrs.get("name", batch.op.name.lstrip("_"))
+    return level.doors["_joint_index"](sample, index, size, dim, 0, name)
 
 
 @rule("_searchsorted")
