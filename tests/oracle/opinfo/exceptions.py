@@ -31,10 +31,9 @@ There is no gradient for the first argument, which may be a number; then the sec
 Methods are functions here, which no descriptor guards: `Tensor.__radd__(1, x)` is `x + 1`.
     __radd__,__rand__,__rmul__,__ror__,__rxor__,__rdiv__ * errors error 0-1
 What is written may be read as well: a result is complete before anything is written.
-    cat * errors error 6-8
-    gather * errors error 6-7
-    kthvalue * errors error 0
-    masked_select,take * errors error 1-2
+    cat * errors error 8
+    gather * errors error 7
+    take * errors error 2
 `out` may have any dtype that can hold the result, for every op.
     amax,amin * errors error 5
     aminmax * errors error 3
