@@ -106,6 +106,15 @@ def test_constants_written_over_a_tensor_stop_its_gradient(device):
     close(x.grad, [0.0, 0.0, 0.0])
 
 
+def test_what_was_copied_over_has_a_gradient_of_zero(device):
+    x, w = leaf([1.0, 2.0], device), leaf([3.0, 4.0], device)
+    y = x * 2.0
+    y.copy_(w)
+    (y * y).sum().backward()
+    close(x.grad, [0.0, 0.0])
+    close(w.grad, [6.0, 8.0])
+
+
 def test_assignment_by_index_is_a_write(device):
     x, w = leaf([[1.0, 2.0], [3.0, 4.0]], device), leaf([5.0, 6.0], device)
     y = x * 1.0

@@ -72,15 +72,21 @@ class ToCopyBackward0(Node):
 
 
 class CopyBackwards(Node):
-    """The values of another tensor, as a variable of its own."""
+    """The values of another tensor, written over one whose own then have no say."""
 
     __slots__ = ()
 
-    def __init__(self, source: Any):
-        super().__init__(*edge_from(source))
+    def __init__(self, source: Any, target: Any):
+        shape, dtype, parents, numbers = edge_from(source)
+        if target._wants:
+            parents.append(past_of(target))
+            numbers = (source.output_nr, target.output_nr)
+        super().__init__(shape, dtype, parents, numbers)
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
-        return [grad]
+        if grad is None:
+            return [None] * len(self.parents)
+        return [grad, grad.new_zeros(grad.layout.shape)][: len(self.parents)]
 
 
 class FillBackward0(Node):
