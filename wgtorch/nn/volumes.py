@@ -8,7 +8,7 @@ import wgtorch
 from wgtorch import Tensor
 from wgtorch.dispatch.write import into
 from wgtorch.integers import integer, integers, sizes
-from wgtorch.ops.correlation import of_nothing, result_shape
+from wgtorch.ops.correlation import check_channels, check_numbers, of_nothing, result_shape
 from wgtorch.ops.even_pools import asked_size
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.pools import check, check_kind
@@ -55,6 +55,9 @@ def conv3d(
     """Windows over (N, C, D, H, W): a convolution of planes for each depth of the kernel."""
     volume, single = batched(input, "conv3d")
     step, apart = three("conv3d", stride=stride, dilation=dilation)
+    biases = None if bias is None else tuple(bias.shape)
+    check_numbers(step, (0,), apart, groups, (0,))
+    check_channels(tuple(volume.shape), tuple(weight.shape), biases, False, groups)
     front, back, pad = margins(padding, weight, step, apart)
     kind = volume.dtype
     if kind.itemsize == 2:  # planes are added
@@ -63,7 +66,6 @@ def conv3d(
     if isinstance(pad[0], tuple):
         volume = volume.constant_pad_nd((*pad[1], *pad[0], front, back))
         front, pad = 0, (0, 0)
-    biases = None if bias is None else tuple(bias.shape)
     rest = (step, (front, *pad), apart, False, (0, 0, 0), groups)
     depth = result_shape(tuple(volume.shape), tuple(weight.shape), biases, *rest)[2]
     if not volume.numel():
