@@ -202,7 +202,7 @@ def test_kernels_see_components(q8, device):
             q.neg()
     close(-q, -rounded(X))
     with pytest.raises(errors.InvalidConfigError, match="made of components"):
-        registry.register_forward("neg", "webgpu", "fn value_at", dtypes=[q8])
+        registry.register_forward("neg", "webgpu", "fn value_at(i: u32)", dtypes=[q8])
 
 
 def test_names_come_and_go():

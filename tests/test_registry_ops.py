@@ -245,6 +245,30 @@ def test_an_array_that_a_function_answers_stays_its_own():
         torch.linalg.qr(on("cpu"))
 
 
+@pytest.mark.parametrize(("said", "error", "complaint"), [
+    ({"wgsl": 5}, errors.InvalidConfigError, "wgsl= must be an expression.*not 5"),
+    ({"wgsl": ""}, errors.InvalidConfigError, "wgsl= must be an expression"),
+    ({"wgsl": {"flot": "input"}}, errors.InvalidConfigError, "'flot'.*Did you mean 'float'"),
+    ({"result": "flt"}, errors.InvalidConfigError, "one of same, float, bool, not 'flt'"),
+    ({"name": "class"}, errors.InvalidConfigError, "no name for a function"),
+    ({"name": "shape"}, errors.MethodAlreadyRegisteredError, "Tensor.shape exists"),
+    ({"name": "requires_grad"}, errors.MethodAlreadyRegisteredError, "Tensor.requires_grad exists"),
+    ({"name": "set"}, errors.MethodAlreadyRegisteredError, "Tensor.set_ exists"),
+])  # fmt: skip
+def test_what_is_said_of_an_op_is_checked_when_it_is_declared(said, error, complaint):
+    fields = {"name": "odd", "cpu": lambda input: input, "wgsl": "input"} | said
+    with pytest.raises(error, match=complaint):
+        registry.register_unary_op(config=fields.pop("name"), **fields)
+    assert not hasattr(torch, "odd") and on("cpu").shape == (3, 4)
+
+
+def test_dtypes_that_no_expression_is_for_are_refused(device):
+    with registry.register_unary_op("odd", lambda input: input, {"float": "input"}) as odd:
+        assert odd(on(device)).cpu().equal(on("cpu"))
+        with pytest.raises(TypeError, match=r"no expression for torch.int32, only for float"):
+            odd(on(device).int())
+
+
 BROKEN = """
 // Of the square
 fn value_at(i: u32) -> result_type {

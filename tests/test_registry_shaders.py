@@ -40,6 +40,9 @@ def times(input, k: float = 2.5):
     (EACH, {"backward": {"input": lambda grd: grd}}, "asks for grd; it may ask for grad, "),
     (EACH, {"shape": (4,)}, "shape= must be a function"), (5, {}, "text is missing"),
     (EACH, {"outputs": ("a", "b")}, "outputs= needs `fn main`"),
+    (ROWS, {"dispatch": (0, 1, 1)}, "numbers of workgroups from 1 to"),
+    ("@group(0) @binding(0) var<storage, read_write> q: array<f32>;\n" + ROWS,
+     {"dispatch": (1, 1, 1)}, "declares a binding of its own"),
 ])  # fmt: skip
 def test_what_is_said_of_a_shader_is_checked_when_it_is_declared(source, said, complaint):
     with pytest.raises(errors.InvalidConfigError, match=f"times.*{complaint}"):
@@ -69,6 +72,14 @@ def test_a_shader_with_a_main_of_its_own_needs_no_numbers(webgpu):
             op(on(webgpu))
         with pytest.raises(errors.AutogradGradientMismatchError, match="must return a Tensor"):
             op(on("cpu").requires_grad_()).sum().backward()
+
+
+def test_a_shape_has_sizes():
+    op = registry.shader(ROWS, shape=lambda input: (-1,), dispatch=(1, 1, 1))(plus_one)
+    with op, pytest.raises(errors.InvalidConfigError, match=r"a tuple of sizes.*\(-1,\)"):
+        op(on("cpu"))
+    with pytest.raises(errors.InvalidConfigError, match="exp: the shader declares a binding"):
+        registry.register_forward("exp", "webgpu", "@group(0) @binding(9) var t: texture;" + EACH)
 
 
 def plus_one(input):

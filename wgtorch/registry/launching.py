@@ -75,7 +75,7 @@ def workgroups(name: str, groups: Any) -> tuple[int, int, int]:
     """How many run, in three directions."""
     if isinstance(groups, tuple | list) and len(groups) == 3:
         whole = [int(n) for n in groups if isinstance(n, int | np.integer) and n is not True]
-        if len(whole) == 3 and min(whole) >= 0 and max(whole) <= MAX_GROUPS:
+        if len(whole) == 3 and min(whole) >= 1 and max(whole) <= MAX_GROUPS:
             return (whole[0], whole[1], whole[2])
     raise InvalidConfigError(
         f"{name}: dispatch= must be three numbers of workgroups from 1 to {MAX_GROUPS}, like"
@@ -109,13 +109,17 @@ def shaped(name: str, shape: Callable, count: int) -> Callable:
         found = shape(*shapes, **attrs)
         several = found if count else (found,)
         if not isinstance(several, tuple | list) or len(several) != (count or 1) or not all(
-            [isinstance(s, tuple | list) and all([type(n) is int for n in s]) for s in several]
+            [isinstance(s, tuple | list) and all([is_size(n) for n in s]) for s in several]
         ):  # fmt: skip
-            due = f"{count} tuples of ints" if count else "a tuple of ints"
+            due = f"{count} tuples of sizes" if count else "a tuple of sizes"
             raise InvalidConfigError(f"{name}: shape= must return {due}; it returned {found!r}")
         return found
 
     return answer
+
+
+def is_size(n: Any) -> bool:
+    return type(n) is int and 0 <= n < 1 << 63
 
 
 def typed(name: str, dtype: Callable) -> Callable:

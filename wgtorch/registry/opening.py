@@ -10,13 +10,14 @@ from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC
 from wgtorch.errors import (
     FunctionAlreadyRegisteredError,
     InvalidConfigError,
+    MethodAlreadyRegisteredError,
     OpNotFoundError,
     suggestion,
 )
 from wgtorch.methods import Methods, admit
 from wgtorch.op import REGISTRY, Op
 from wgtorch.registry.handles import FunctionHandle
-from wgtorch.registry.layers import WGTORCH
+from wgtorch.registry.layers import WGTORCH, is_name
 
 
 def named(name: str) -> Op:
@@ -33,18 +34,25 @@ def named(name: str) -> Op:
 OPENED: dict[str, FunctionHandle] = {}  # the ops of users, by name
 
 
-def check_name(name: str, what: str, override: bool) -> None:
+def check_name(name: str, what: str, override: bool, in_place: bool) -> None:
     """Whether an op may have this name; with `override` that of another op of a user."""
-    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+    if not is_name(name) or name.startswith("_"):
         raise InvalidConfigError(
             f"{what}: {name!r} is no name for a function; give a Python identifier that does not"
             " start with an underscore"
         )
-    if (name in REGISTRY or hasattr(wgtorch, name)) and not (override and name in OPENED):
-        remedy = ", unregister() that one, or say override=True" if name in OPENED else ""
-        raise FunctionAlreadyRegisteredError(
-            f"{what}: wgtorch.{name} exists already; choose another name{remedy}"
-        )
+    if override and name in OPENED:
+        return
+    for form in (name, name + "_") if in_place else (name,):
+        if form in REGISTRY or hasattr(wgtorch, form):
+            remedy = ", unregister() that one, or say override=True" if name in OPENED else ""
+            raise FunctionAlreadyRegisteredError(
+                f"{what}: wgtorch.{form} exists already; choose another name{remedy}"
+            )
+        if hasattr(wgtorch.Tensor, form):
+            raise MethodAlreadyRegisteredError(
+                f"{what}: Tensor.{form} exists already; choose another name"
+            )
 
 
 def make_room(name: str) -> None:

@@ -18,6 +18,7 @@ from wgtorch.registry.configs import (
     TensorKernelConfig,
     WebGPUKernelConfig,
 )
+from wgtorch.registry.shaders import check_source
 
 
 def checked(op: Op, device: str, config: KernelConfig) -> None:
@@ -45,6 +46,7 @@ def checked(op: Op, device: str, config: KernelConfig) -> None:
                 f"{op.name} takes a list of tensors or writes into one, which shaders of users"
                 " cannot; register a function of numpy arrays"
             )
+        check_source(op.name, config)
         return
     if not callable(config.forward):
         raise no_kernel(config)

@@ -46,9 +46,35 @@ def adopted(name: str, source: str) -> str:
     return file
 
 
-def check_source(name: str, source: Any) -> None:
+OWN_BINDING = re.compile(r"@\s*(?:group|binding)\b|\bvar\s*<\s*(?:storage|uniform|immediate)\b")
+
+
+def check_source(name: str, config: WebGPUKernelConfig) -> None:
+    """As far as can be told before it is compiled."""
+    source, dispatch = config.source, config.dispatch
     if not isinstance(source, str) or not source.strip():
         raise InvalidConfigError(f"{name}: the shader's text is missing")
+    text = library.COMMENT.sub("", source)
+    if OWN_BINDING.search(text):
+        raise InvalidConfigError(
+            f"{name}: the shader declares a binding of its own; those of its inputs and results are"
+            " there: it reads `NAME_nth(i)` and writes `set_result(i, value)`"
+        )
+    if is_map(source):
+        return
+    if "fn main(" not in text:
+        raise InvalidConfigError(
+            f"{name}: the shader defines neither `fn value_at(i: u32)`, element i of the result,"
+            " nor `fn main`"
+        )
+    if dispatch is None:
+        raise InvalidConfigError(
+            f"{name}: a shader with `fn main` needs dispatch=DispatchConfig(...)"
+        )
+    if callable(dispatch.groups):
+        check_function(name, "dispatch", dispatch.groups, "lambda facts: (64, 1, 1)")
+    else:
+        workgroups(name, dispatch.groups)
 
 
 def is_map(source: str) -> bool:
@@ -95,25 +121,12 @@ def places(inputs: tuple[str, ...], spread: bool) -> Callable[[Facts], dict[str,
 def kernel_facts(name: str, inputs: tuple[str, ...], config: WebGPUKernelConfig, spread: bool,
                  outputs: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """The kind of op that runs a shader, and what it declares."""
-    check_source(name, config.source)
+    check_source(name, config)
     file = adopted(name, config.source)
     numbers, where = facts_by_name(name, config, file), places(inputs, spread)
     if is_map(config.source):
         return Map, {"shader": file, "numbers": numbers, "places": where}
-    if "fn main(" not in config.source:
-        raise InvalidConfigError(
-            f"{name}: the shader defines neither `fn value_at(i: u32)`, element i of the result,"
-            " nor `fn main`"
-        )
-    if config.dispatch is None:
-        raise InvalidConfigError(
-            f"{name}: a shader with `fn main` needs dispatch=DispatchConfig(...)"
-        )
-    dispatch: DispatchConfig = config.dispatch
-    if callable(dispatch.groups):
-        check_function(name, "dispatch", dispatch.groups, "lambda facts: (64, 1, 1)")
-    else:
-        workgroups(name, dispatch.groups)
+    dispatch: DispatchConfig = config.dispatch  # type: ignore[assignment]
 
     def plan(facts: Facts) -> Pass | list[Pass]:
         if not facts.out.numel:
@@ -202,11 +215,11 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
                 f"shader() decorates a function of numpy arrays, not {type(reference).__name__}"
             )
         name = reference.__name__
-        check_name(name, "shader()", override)
+        check_name(name, "shader()", override, in_place=False)
         inputs = tensors_of(reference)
         if not inputs:
             raise InvalidConfigError(f"{name}: no parameter is a tensor (one without annotation)")
-        check_source(name, source)
+        check_source(name, config)
         check_outputs(name, outputs, shape is not None, is_map(source))
         check_function(name, "shape", shape, "lambda input: input", len(inputs))
         check_function(name, "dtype", dtype, "lambda input: torch.float32", len(inputs))

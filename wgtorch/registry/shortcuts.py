@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from wgtorch.backends.webgpu.library import OWN_OPS
-from wgtorch.dtype import DType
-from wgtorch.errors import InvalidConfigError
+from wgtorch.dtype import ALL, DType
+from wgtorch.errors import InvalidConfigError, suggestion
 from wgtorch.op import Elementwise, declare
 from wgtorch.registry.answers import fitted, rank, read_only
 from wgtorch.registry.gradients import fitting_all
@@ -22,6 +22,11 @@ from wgtorch.registry.opening import check_name, make_room, opened
 from wgtorch.registry.shaders import tensors_of
 from wgtorch.tensor import Tensor
 
+RESULTS = ("same", "float", "bool")
+REAL = [dtype for dtype in ALL if dtype.category < 3]
+GROUPS = tuple(
+    dict.fromkeys(["", "float", "int", *[d.wgsl for d in REAL], *[d.name for d in REAL]])
+)
 UnaryOpFn = Callable[[Tensor], Tensor]
 UnaryOpParams = dict[str, float]  # attributes of an op and their defaults
 
@@ -54,6 +59,7 @@ class BinaryOpConfig(UnaryOpConfig):
 class OwnElementwise(Elementwise):
     def compute_dtype(self, *kinds: Any) -> DType:
         dtype = super().compute_dtype(*kinds)
+        self.expression(dtype)
         if self.result == "same":
             attrs = {n: 1.0 if a is inspect.Parameter.empty else a for n, a in self.attrs.items()}
             arrays, function = (
@@ -63,6 +69,29 @@ class OwnElementwise(Elementwise):
             check_integers(self.name, function, arrays, attrs, dtype, 'result="float"')
         return dtype
 
+    def expression(self, compute: DType) -> str:
+        try:
+            return super().expression(compute)
+        except KeyError:
+            raise TypeError(
+                f"{self.name}(): wgsl= has no expression for {compute}, only for"
+                f" {', '.join(self.wgsl)}; use .to(...), or add one"
+            ) from None
+
+
+def check_expressions(name: str, wgsl: Any) -> None:
+    said = wgsl if isinstance(wgsl, dict) else {"": wgsl}
+    if not said or not all([isinstance(text, str) and text.strip() for text in said.values()]):
+        raise InvalidConfigError(
+            f"{name}: wgsl= must be an expression, or a dict of them by kind of dtype, not {wgsl!r}"
+        )
+    unknown = [key for key in said if key not in GROUPS]
+    if unknown:
+        raise InvalidConfigError(
+            f"{name}: wgsl= has an expression for {unknown[0]!r}, which is none of"
+            f" {', '.join(dict.fromkeys(GROUPS[1:]))}.{suggestion(str(unknown[0]), GROUPS)}"
+        )
+
 
 def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     if not isinstance(config, UnaryOpConfig):
@@ -70,7 +99,13 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
             f"{what}: takes a name, a function of numpy arrays and a WGSL expression, or a"
             f" {'UnaryOpConfig' if count == 1 else 'BinaryOpConfig'}, not {type(config).__name__}"
         )
-    check_name(config.name, what, config.override)
+    check_name(config.name, what, config.override, in_place=True)
+    if config.result not in RESULTS:
+        raise InvalidConfigError(
+            f"{what}: result= of {config.name} must be one of {', '.join(RESULTS)}, not"
+            f" {config.result!r}"
+        )
+    check_expressions(config.name, config.wgsl)
     if not callable(config.cpu):
         raise InvalidConfigError(f"{what}: cpu of {config.name} is not a function")
     inputs = tensors_of(config.cpu)
