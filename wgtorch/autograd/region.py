@@ -49,7 +49,10 @@ class Region:
         return self.shaped(memory)
 
     def spread(self, grad: Any) -> Any:
-        """A gradient of the view as one of the base: zeros elsewhere, shared elements added up."""
+        """A gradient of the view as one of the base: zeros elsewhere, shared elements added up.
+
+        A place that several elements of the base share is worth one gradient: each gets its part.
+        """
         memory = grad.new_zeros((self.span,))
         repeated = [d for d, n in enumerate(self.view.shape) if n > 1 and not self.view.strides[d]]
         if repeated:
@@ -60,6 +63,9 @@ class Region:
         else:
             places = grad.new_tensor(positions(once), dtype=int64)
             memory = memory.index_add(0, places, grad.reshape((prod(once.shape),)))
+        if not distinct(self.base):
+            sharing = np.bincount(positions(self.base), minlength=self.span)
+            memory = memory / memory.new_tensor(np.maximum(sharing, 1))
         return self.shaped(memory)
 
 

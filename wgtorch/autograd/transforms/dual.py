@@ -107,6 +107,8 @@ class DualBackend(LevelBackend):
         dtype = result.dtype
         if not (dtype.is_floating_point or dtype.is_complex) or not op.vjp:
             return self.value_of(result, None, out)
+        if all(m is None for m in moves):
+            return self.value_of(result, None, out)
         if is_crossing(op, dtype, primals):
             return self.value_of(*tangents.of_any(op, primals, moves, attrs)[0], out)
         tangent = tangents.of_elementwise(op, primals, moves, attrs, result)
@@ -153,6 +155,8 @@ class DualBackend(LevelBackend):
         moved = None
         if tangent is not None:
             moved = level.doors["copy"](tangent)
+            if new is not None and level.level_of(new) > level.level_of(moved):
+                moved = level.lift(moved, new.storage.value.device)
             seen(moved, layout).copy_(0 if new is None else new)
         storage.value = Value(self.device, value.dtype, value.numel, self.held_as(primal, moved))
         seen(primal, layout).copy_(self.primal(source))

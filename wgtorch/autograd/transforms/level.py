@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 from wgtorch.autograd import saved
@@ -124,9 +125,14 @@ class LevelBackend:
         return self.held(self.device.root.backend.upload(array, dtype))
 
     def held(self, value: Value) -> Value:
-        """A Value of the root as one of this level."""
-        plain = saved.Tensor(Storage(value), Layout.contiguous((value.numel,)))
-        return self.lifted(plain).storage.value
+        """A Value of the root, which nobody else has, as one of this level and of all below: what
+        is written into it may be of any of them."""
+        tensor = saved.Tensor(Storage(value), Layout.contiguous((value.numel,)))
+        for number in range(1, ceil(self.device.level)):
+            kind = getattr(under_way(number), "kind", None)
+            if kind is not None:
+                tensor = DEVICES[kind, number, self.device.root].backend.lifted(tensor)
+        return self.lifted(tensor).storage.value
 
     def inside(self, view: View) -> Any:
         """What is held of the elements, seen through the view."""
@@ -252,6 +258,25 @@ def lift(tensor: Any, top: LevelDevice) -> Any:
     if home is not top and not tensor.layout.shape and home.type == "cpu":
         return tensor.to(top)
     return tensor
+
+
+def wanting(tensor: Any) -> set[int]:
+    """The levels at which a tensor, or what it holds, wants a gradient."""
+    number = level_of(tensor)
+    found = {number} if tensor.requires_grad else set()
+    if number >= 1:
+        for part in tensor.storage.value.buffer:
+            found |= wanting(part) if isinstance(part, View) else set()
+    return found
+
+
+def detached(tensor: Any, but: Collection[int]) -> Any:
+    """Without a past at every level, but for those levels."""
+    number = level_of(tensor)
+    if number >= 1:
+        backend = tensor.storage.value.device.backend
+        tensor = backend.mapped(tensor, lambda part: detached(part, but))
+    return tensor if number in but or not tensor.requires_grad else tensor.detach()
 
 
 def lift_to_top(tensor: Any) -> Any:

@@ -133,17 +133,18 @@ def of_any(
     """The results with their tangents, by differentiating backward with respect to what it is
     given."""
     given = [t for t in flat([*primals, *moves]) if isinstance(t, View)]
-    wants = state.recording and any(t.requires_grad for t in given)  # type: ignore[attr-defined]
-    deeper = state.recording and any(level.level_of(t) for t in given)
+    wanting = {number for t in given for number in level.wanting(t)} if state.recording else set()
+    top = level.highest(primals)
+    if top is not None:  # or what is of a level below would want no gradient in it
+        primals = list(level.lifted(primals, top))
     with enable_grad():
         inputs, sources, directions = rooted(primals, moves)
         results = results_of(op, inputs, attrs)
         counting = [r for r in results if r.requires_grad]
-        found = twice(counting, sources, directions, wants or deeper)
-    passed = iter([f if wants or f is None else f.detach() for f in found])
+        found = twice(counting, sources, directions, bool(wanting))
+    passed = iter([f if f is None else level.detached(f, wanting) for f in found])
     moved = [next(passed) if r.requires_grad else None for r in results]
-    shown = results if wants else [r.detach() for r in results]
-    return list(zip(shown, moved, strict=True))
+    return list(zip([level.detached(r, wanting) for r in results], moved, strict=True))
 
 
 def twice(results: list[Any], sources: list[Any], along: list[Any], again: bool) -> Sequence[Any]:
