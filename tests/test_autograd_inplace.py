@@ -296,3 +296,13 @@ def test_written_tensors_make_no_cycle(device):
         assert [d() for d in dead] == [None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
+def test_what_a_copy_replaces_has_a_gradient_of_zeros(device, shape):
+    old, new = (torch.ones(s, device=device, requires_grad=True) for s in ((2, 3), shape))
+    kept = old * 1
+    kept.copy_(new * 2)
+    kept.sum().backward()
+    assert old.grad.tolist() == [[0, 0, 0]] * 2
+    assert new.grad.tolist() == torch.full(shape, 12 / max(new.numel(), 1)).tolist()

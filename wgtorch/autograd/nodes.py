@@ -72,21 +72,26 @@ class ToCopyBackward0(Node):
 
 
 class CopyBackwards(Node):
-    """The values of another tensor, written over one whose own then have no say."""
+    """A tensor all of whose elements were replaced by another's: the old ones have no say."""
 
-    __slots__ = ()
+    __slots__ = ("keeps",)
 
-    def __init__(self, source: Any, target: Any):
-        shape, dtype, parents, numbers = edge_from(source)
-        if target._wants:
-            parents.append(past_of(target))
-            numbers = (source.output_nr, target.output_nr)
-        super().__init__(shape, dtype, parents, numbers)
+    def __init__(self, target: Any, source: Any):
+        self.keeps = target._wants  # whether the first parent is the target as it was
+        tensors = [t for t in (target, source) if t._wants]
+        parents, numbers = [past_of(t) for t in tensors], tuple([t.output_nr for t in tensors])
+        facts = target.layout.shape, target.storage.value.dtype
+        super().__init__(*facts, parents, numbers if any(numbers) else None)
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
-        if grad is None:
-            return [None] * len(self.parents)
-        return [grad, grad.new_zeros(grad.layout.shape)][: len(self.parents)]
+        if not self.keeps:
+            return [grad]
+        old = grad is not None and (wanted is None or wanted[0])
+        return [grad.new_zeros(grad.layout.shape) if old else None, grad]
+
+    def edges(self) -> list[tuple[Node | None, int]]:
+        known = super().edges()
+        return known if self.keeps else [(None, 0), *known]
 
 
 class FillBackward0(Node):

@@ -37,7 +37,7 @@ def own(target: Any, source: Any, fresh: bool) -> None:
             source.past.disown(target.storage)
             target.past = source.past
         else:
-            target.past = CopyBackwards(source, target)
+            target.past = CopyBackwards(target, source)
     elif target._wants:
         target.past = FillBackward0(target)
     else:

@@ -66,7 +66,7 @@ def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> T
     elif may_share(target, (source,)):
         check_apart(target, (source,), "part")
     if source.layout.shape != target.layout.shape:
-        source, fresh = stretched(target, source, name), True
+        source = stretched(target, source, name)
     if state.recording and (recording or target._origin is not None):
         check_writable(target, wants(source))
     if target.storage.version < 0 and not state.inference:
@@ -77,9 +77,9 @@ def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> T
         )
     check_distinct(target)
     if source.dtype is not target.dtype:
-        source, fresh = cast(source, target.dtype), True
+        source = cast(source, target.dtype)
     if source.device is not target.device:
-        source, fresh = source_for(target, source), True
+        source = source_for(target, source)
     put(target, source)
     if recording:
         rebase(target, source, fresh)
