@@ -74,8 +74,9 @@ def test_concatenation_and_subsets():
     both = Squares(3) + Squares(4)
     assert isinstance(both, ConcatDataset) and len(both) == 7
     assert [both[i]["index"] for i in (0, 2, 3, -1)] == [0, 2, 0, 3]
+    assert [sample["index"] for sample in both] == [0, 1, 2, 0, 1, 2, 3]
     with pytest.raises(ValueError, match="should not exceed dataset length"):
-        both[7]
+        both[-8]
     part = Subset(both, [6, 0])
     assert len(part) == 2 and part[0]["index"] == 3
     assert [s["index"] for s in part.__getitems__([1, 0])] == [0, 3]

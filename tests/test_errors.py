@@ -88,3 +88,12 @@ def test_suggestions():
     assert errors.format_shape((2, 3)) == "[2, 3]"
     told = errors.build_error_message("add: no", "a is (2,)", remedy="reshape it")
     assert told == "add: no\n  a is (2,)\n  reshape it"
+
+
+@pytest.mark.parametrize("loss", ["binary_cross_entropy", "cross_entropy", "nll_loss", "kl_div"])
+def test_what_is_refused_for_its_reduction_complains_of_nothing_later(loss, device):
+    inputs = torch.full((2, 2), 7.0, device=device)
+    targets = inputs if loss in ("binary_cross_entropy", "kl_div") else inputs[0].long()
+    with pytest.raises(ValueError, match="all is not a valid value for reduction"):
+        getattr(torch.nn.functional, loss)(inputs, targets, reduction="all")
+    assert (inputs[0, 0] + 1).item() == 8

@@ -185,6 +185,8 @@ def test_random_numbers_are_refused_the_same_or_different(device):
         vmap(lambda a: a + torch.rand(3, device=device))(x)
     same = vmap(lambda a: a + torch.rand(3, device=device), randomness="same")(x).cpu().numpy()
     assert (same == same[0]).all() and same.std() > 0
+    filled = vmap(lambda a: torch.ones(3, device=device).uniform_(2, 3), randomness="same")(x)
+    assert filled.shape == (len(x), 3) and (filled == filled[0]).all() and (filled >= 2).all()
     other = vmap(lambda a: a + torch.randn(3, device=device), randomness="different")(x)
     assert len(set(other.flatten().tolist())) == 12
     drop = vmap(lambda a: torch.nn.functional.dropout(a + 1), randomness="different")

@@ -25,6 +25,11 @@ from wgtorch.ops.requirements import within
 LARGEST_LOG = -100.0  # logarithms of probabilities are cut off here, as in PyTorch
 
 
+def check_reduction(reduction: str) -> None:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
 def named_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     """`reduction`, unless one of the two old arguments says otherwise."""
     if size_average is None and reduce is None:
@@ -44,8 +49,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
         return loss.mean()
     if reduction == "sum":
         return loss.sum()
-    if reduction != "none":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     return loss
 
 
@@ -222,6 +226,8 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """-(target log input + (1 - target) log (1 - input)), times `weight`; logs from -100."""
+    reduction = named_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -233,7 +239,7 @@ def binary_cross_entropy(
         within(given, 0, 1, refusal)
     loss = BinaryCrossEntropy.apply(input, target)
     loss = loss if weight is None else loss * weight
-    return reduced(loss, named_reduction(size_average, reduce, reduction))
+    return reduced(loss, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -277,6 +283,7 @@ def cross_entropy(
     input's shape. The mean is over the weights of the targets that are not `ignore_index`.
     """
     reduction = named_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = 0 if input.ndim == 1 else 1
@@ -325,6 +332,7 @@ def nll_loss(
 ) -> Tensor:
     """-input[target], times `weight[target]`, for input that is log probabilities."""
     reduction = named_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     check_classes(input, target, weight)
     loss = input._class_loss(target, ignore_index)
     if weight is None and reduction != "mean":

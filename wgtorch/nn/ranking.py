@@ -8,7 +8,7 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.nn.criterion import named_reduction, reduced
+from wgtorch.nn.criterion import check_reduction, named_reduction, reduced
 from wgtorch.ops.requirements import require
 
 Old = Any  # the deprecated arguments size_average and reduce
@@ -82,11 +82,6 @@ def soft_margin_loss(
     """log(1 + exp(-target * input))."""
     loss = wgtorch.softplus(input * -target)
     return reduced(loss, named_reduction(size_average, reduce, reduction))
-
-
-def check_reduction(reduction: str) -> None:
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def check_rows(input: Tensor) -> None:

@@ -289,6 +289,10 @@ class BatchBackend(LevelBackend):
         again = held._replace(tensor=tensor, step=step)
         return Value(self.device, dtype, tensor.layout.shape[-1], again)
 
+    def for_all(self, view: View) -> Any:
+        """The one tensor that all samples have."""
+        return self.below(view) if self.known(view.storage.value).size is None else None
+
     def take_over(self, storage: Storage) -> None:
         raise RuntimeError(IN_PLACE)
 

@@ -143,6 +143,10 @@ class LevelBackend:
         inner = self.inside(view)
         return level_of(inner) >= 1 and inner.storage.value.device.backend.is_batched(inner)
 
+    def for_all(self, view: View) -> Any:
+        """The tensor of the level below, if that says as much."""
+        return None
+
     def each(self, op: str, function: Callable, args: Sequence[Any]) -> Any:
         """A function of integers, or one without a derivative, of what is held of these."""
         return function(*[self.inside(a) if self.is_own(a) else a for a in args])
@@ -313,6 +317,11 @@ def between(tensor: Any, place: Device) -> tuple[Any, Device]:
 
 def source_for(target: Any, source: Any) -> Any:
     """What is to be written into a tensor that is elsewhere, brought there."""
+    while level_of(source) > max(level_of(target), DTYPES) and not source.requires_grad:
+        one = source.storage.value.device.backend.for_all(source)
+        if one is None:
+            break
+        source = one
     top = highest((target, source))
     if top is not None and level_of(target) < top.level:
         top.beside(root_of(target.device)).backend.take_over(target.storage)

@@ -95,9 +95,12 @@ class ConcatDataset(Dataset[T]):
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, idx: int) -> T:
-        if not -len(self) <= idx < len(self):
+        size = len(self)
+        if idx < -size:
             raise ValueError("absolute value of index should not exceed dataset length")
-        idx %= len(self)
+        if idx >= size:
+            raise IndexError(f"index {idx} is out of range for a dataset of {size}")
+        idx %= size
         place = bisect_right(self.cumulative_sizes, idx)
         before = self.cumulative_sizes[place - 1] if place else 0
         return self.datasets[place][idx - before]
