@@ -171,6 +171,47 @@ def test_a_device_of_a_user():
         torch.zeros(1, device="lacking")
 
 
+def test_a_device_that_has_the_name_of_a_former_one():
+    with registry.register_device("logging", Logging):
+        old = torch.ones(3, device="logging")
+        kernel = registry.register_forward("exp", "logging", lambda input: input * 0 + 5)
+        assert old.exp().tolist() == [5, 5, 5]
+    with registry.register_device("logging", Logging):
+        new = torch.ones(3, device="logging") * 2
+        with pytest.raises(errors.DeviceError, match="the former logging:0 and logging:0!"):
+            old + new
+        kernel.unregister()  # it went with its device
+        assert (old.to("logging") + new).tolist() == [3, 3, 3]
+        np.testing.assert_allclose(new.exp().cpu(), np.exp([2, 2, 2]), rtol=1e-6)
+    assert old.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("method", "answer", "complaint"), [
+    ("elementwise", lambda made: None, r"returned None, but a Value is due"),
+    ("reduction", lambda made: (), r"returned \(\), but a Value is due"),
+    ("structured", lambda made: made * 2, "a tuple of length 1 is due"),
+    ("download", lambda made: made.tolist(), r"but an array of shape \[3\] is due"),
+    ("elementwise", lambda made: registry.get_device_context("cpu").upload(np.ones(3), made.dtype),
+     "one of 3 torch.float32 on cpu, but a Value of 3 torch.float32 on wrong:0 is due"),
+])  # fmt: skip
+def test_what_a_backend_answers_is_checked(method, answer, complaint):
+    class Wrong(Logging):
+        pass
+
+    def wrong(self, *args):
+        return answer(getattr(Logging(self.device), method)(*args))
+
+    setattr(Wrong, method, wrong)
+    with (
+        registry.register_device("wrong", Wrong),
+        pytest.raises(
+            errors.RegistrationFailedError, match=rf"wrong:0: {method}\(\) .*{complaint}"
+        ),
+    ):
+        x = torch.ones(3, device="wrong")
+        ((x + x).sum(), x.cumsum(0), x.tolist())
+
+
 def test_a_formula_takes_float64_where_the_ops_that_it_runs_do(webgpu):
     """Not where those do that it merely names; and a GPU agrees, if it has float64."""
     x = torch.ones(2, 2, dtype=torch.float64)

@@ -63,6 +63,11 @@ class Device:
             device.type, device.index, device.backend = name, index, None
         return device
 
+    @property
+    def is_current(self) -> bool:
+        """Whether no other device has its name by now."""
+        return Device._known.get((self.type, self.index), self) is self
+
     def __str__(self) -> str:
         return self.type if self.type in ("cpu", "meta") else f"{self.type}:{self.index}"
 

@@ -159,10 +159,11 @@ def unfit(op: Op, value: Any) -> NoReturn:
 
 
 def apart(op: Op, tensors: list[Any]) -> DeviceError:
-    places = list(dict.fromkeys(str(t.device) for t in tensors))
+    places = list(dict.fromkeys([t.device for t in tensors]))
+    first, second = [str(d) if d.is_current else f"the former {d}" for d in places[:2]]
     return DeviceError(
         f"Expected all tensors to be on the same device, but found at least two devices,"
-        f" {places[0]} and {places[1]}! ({op.name}: move one with .to('{places[0]}'))"
+        f" {first} and {second}! ({op.name}: move one with .to('{places[0]}'))"
     )
 
 

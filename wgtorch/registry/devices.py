@@ -16,17 +16,16 @@ from wgtorch.device import ALIASES, Device
 from wgtorch.errors import (
     DeviceError,
     InvalidConfigError,
-    RegistrationFailedError,
     suggestion,
 )
 from wgtorch.lazy import Lazy
+from wgtorch.registry.contract import opener
 from wgtorch.registry.handles import Handle
+from wgtorch.registry.kernels import KERNELS
 from wgtorch.storage import View
 
 wgpu, adapter = Lazy("wgpu"), Lazy("wgtorch.backends.webgpu.adapter")
 OWN = ("cpu", "webgpu", "meta")
-METHODS = ("upload", "download", "send", "elementwise", "draw", "source", "reduction",
-           "structured", "assign", "synchronize", "explain")  # fmt: skip
 DeviceType = str
 DeviceLike = str | int | Device | None
 DeviceContext = Backend  # what runs the ops of a device that is open
@@ -85,9 +84,10 @@ class DeviceRegistry:
 
     def add(self, config: DeviceConfig) -> None:
         self.custom[config.name] = config
-        register(config.name, opener(config))
+        register(config.name, opener(config.factory))
 
     def remove(self, name: str) -> None:
+        KERNELS.forget(name)
         del self.custom[name], factories[name]
         Device.types.remove(name)
         for key in [key for key in Device._known if key[0] == name]:
@@ -111,7 +111,8 @@ def register_device(name: str | DeviceConfig, factory: Callable[[Device], Any] |
     """Makes `device(name)` exist. `factory(device)` is called when it is first used.
 
     InvalidConfigError for a name that is taken or no identifier. A backend that lacks a method of
-    the contract is refused when it is opened, with RegistrationFailedError.
+    the contract is refused when it is opened, and one that answers what is not due when it does:
+    RegistrationFailedError.
     """
     config = name if isinstance(name, DeviceConfig) else (
         DeviceConfig(name=name, factory=factory, doc=doc)  # type: ignore[arg-type]
@@ -129,21 +130,9 @@ def register_device(name: str | DeviceConfig, factory: Callable[[Device], Any] |
     return DeviceHandle(config.name, lambda: unregister_device(config.name))
 
 
-def opener(config: DeviceConfig) -> Callable[[Device], Any]:
-    def open_device(device: Device) -> Any:
-        made = config.factory(device)
-        lacking = [method for method in METHODS if not callable(getattr(made, method, None))]
-        if lacking:
-            raise RegistrationFailedError(
-                f"the backend of {device} lacks {', '.join(lacking)} (see wgtorch/backend.py)"
-            )
-        return made
-
-    return open_device
-
-
 def unregister_device(name: str) -> None:
-    """Takes a device of a user away; tensors on it can still be read."""
+    """Takes a device of a user away, and the kernels registered for it; tensors on it can still be
+    read, but not used with those of another device that gets its name."""
     if name not in ENTRIES.custom:
         what = "is the library's own" if name in Device.types else "is not registered"
         raise InvalidConfigError(f"unregister_device(): {name!r} {what}")

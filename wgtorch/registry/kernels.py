@@ -196,12 +196,20 @@ class KernelRegistry:
             override(entry.device, lambda op, call, args: self.find(op, entry.device, call, args))
 
     def remove(self, entry: KernelEntry) -> None:
-        self.entries[entry.op.name, entry.device].remove(entry)
+        entries = self.entries.get((entry.op.name, entry.device), [])
+        if entry not in entries:  # its device is gone, and was forgotten
+            return
+        entries.remove(entry)
         left = [e for e in self.all() if e.of_tensors is entry.of_tensors]
         if entry.of_tensors and not left:
             EncodedBackend.find = None
         elif not entry.of_tensors and all(e.device != entry.device for e in left):
             restore(entry.device)
+
+    def forget(self, device: str) -> None:
+        """Takes away all kernels of a device type."""
+        for entry in [e for e in self.all() if e.device == device]:
+            self.remove(entry)
 
     def find(self, op: str, device: str, call: Call, args: tuple) -> KernelEntry | None:
         composed = any([d is not None and d.encoding is not None for d in flatten(call.dtypes)])
