@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 
 import numpy as np
@@ -257,6 +258,15 @@ def test_mistakes_are_seen_at_once(q8):
         ("must be built-in", errors.InvalidConfigError, {"compute": q8}),
         ("both pack and unpack", errors.InvalidConfigError,
          {"serialization": DTypeSerializationConfig(pack=dict)}),
+        ("itemsize must be", errors.InvalidConfigError, {"itemsize": -1}),
+        ("itemsize must be", errors.InvalidConfigError, {"itemsize": "a"}),
+        ("itemsize must be", errors.InvalidConfigError, {"itemsize": math.nan}),
+        ("facts must return a dict, not None", errors.InvalidConfigError,
+         {"display": DTypeDisplayConfig(facts=lambda data, scale: None)}),
+        ("element must return text, not 1", errors.InvalidConfigError,
+         {"display": DTypeDisplayConfig(element=lambda number: 1)}),
+        ("cannot encode, decode and print.*Wrong: no", errors.RegistrationFailedError,
+         {"display": DTypeDisplayConfig(element=raising)}),
         ("cannot encode.*Wrong: no", errors.RegistrationFailedError, {"encode": raising}),
         ("made of data: torch.int8.*got nothing", errors.DTypeComponentsMismatchError,
          {"encode": lambda x: {}}),
@@ -265,6 +275,8 @@ def test_mistakes_are_seen_at_once(q8):
     ):  # fmt: skip
         with pytest.raises(kind, match=text):
             registry.register_dtype(DTypeConfig(**{"name": "other", **FIELDS, **fields}))
+    with pytest.raises(errors.InvalidConfigError, match="takes a DTypeConfig.*not None"):
+        registry.register_dtype(None)
     assert torch.list_custom_dtypes() == [q8]
     q = on("cpu", q8)
     with pytest.raises(errors.DTypeComponentsMismatchError, match="got data: torch.float32"):

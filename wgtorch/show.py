@@ -116,7 +116,7 @@ def elements(x: Any, indent: int) -> str:
         shown = shown.astype(np.float32)
     form: Any = Pair(shown) if shown.dtype.kind == "c" else Form(shown)
     if x.dtype.encoding is not None and x.dtype.encoding.display.element is not None:
-        form = Words(shown, x.dtype.encoding.display.element)
+        form = Words(shown, x.dtype.encoding.text)
     if not shown.ndim:
         return form(shown.item())
     return nested(shown, x.layout.shape, form, indent, summarize)

@@ -6,6 +6,7 @@ do all that tensors do; ops run in the plain dtype, and kernels of users see the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,7 +86,16 @@ class DTypeConfig:
         if self.display.facts is None:
             return []
         said = self.display.facts(**components_of(x.detach()).components)
+        if not isinstance(said, Mapping):
+            raise InvalidConfigError(f"{self.name}: display.facts must return a dict, not {said!r}")
         return [f"{name}={value}" for name, value in said.items()]
+
+    def text(self, number: Any) -> str:
+        """How an element is printed, by `display.element`."""
+        said = self.display.element(number)  # type: ignore[misc]
+        if not isinstance(said, str):
+            raise InvalidConfigError(f"{self.name}: display.element must return text, not {said!r}")
+        return said
 
 
 class DTypeHandle(DType, Handle):
@@ -181,6 +191,10 @@ def register_dtype(config: DTypeConfig | str, *, override: bool = False,
     """
     if isinstance(config, str):
         config = DTypeConfig(name=config, **fields)
+    elif not isinstance(config, DTypeConfig):
+        raise InvalidConfigError(
+            f"register_dtype(): takes a DTypeConfig, or a name and its fields, not {config!r}"
+        )
     elif fields:
         raise InvalidConfigError(f"{', '.join(fields)}: say it in the config, which is given too")
     config = completed(config)
@@ -212,6 +226,9 @@ def completed(config: DTypeConfig) -> DTypeConfig:
     plain = [config.compute, *parts.values()]
     if not all(isinstance(d, DType) and d.encoding is None for d in plain):
         raise InvalidConfigError(f"{who}: compute and components must be built-in dtypes")
+    size = config.itemsize
+    if size is not None and not (isinstance(size, int | float) and 0 < size < math.inf):
+        raise InvalidConfigError(f"{who}: itemsize must be a number of bytes, not {size!r}")
     if (config.serialization.pack is None) is not (config.serialization.unpack is None):
         raise InvalidConfigError(f"{who}: serialization needs both pack and unpack, or neither")
     object.__setattr__(config, "components", parts)
@@ -219,17 +236,19 @@ def completed(config: DTypeConfig) -> DTypeConfig:
 
 
 def try_out(dtype: DTypeHandle) -> None:
-    """Encodes and decodes a few numbers, so that a mistake is seen at once."""
+    """Encodes, decodes and prints a few numbers, so that a mistake is seen at once."""
     config = dtype.encoding
     trial = linspace(-1, 1, 12, dtype=float32).reshape((3, 4)).to(config.compute)
     try:
-        trial.to(dtype).to(config.compute)
-    except DTypeComponentsMismatchError:
+        encoded = trial.to(dtype)
+        encoded.to(config.compute)
+        repr(encoded)
+    except (DTypeComponentsMismatchError, InvalidConfigError):
         raise
     except Exception as error:
         raise RegistrationFailedError(
-            f"register_dtype(): {config.name!r} cannot encode and decode a tensor of shape [3, 4]:"
-            f" {type(error).__name__}: {error}"
+            f"register_dtype(): {config.name!r} cannot encode, decode and print a tensor of shape"
+            f" [3, 4]: {type(error).__name__}: {error}"
         ) from error
 
 
