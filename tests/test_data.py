@@ -122,8 +122,12 @@ def test_samplers():
     assert list(short) == [[0, 1], [2, 3]] and len(short) == 2
     with pytest.raises(ValueError, match="batch_size should be a positive integer value"):
         BatchSampler([1], 0, False)
-    with pytest.raises(ValueError, match="num_samples should be a non-negative integer"):
+    with pytest.raises(ValueError, match="num_samples should be a positive integer"):
         RandomSampler([1], num_samples=-1)
+    with pytest.raises(ValueError, match="num_samples=0"):
+        DataLoader([], shuffle=True)
+    with pytest.raises(AssertionError, match="requires timeout == 0"):
+        iter(DataLoader([1], timeout=3))
 
 
 # Collating

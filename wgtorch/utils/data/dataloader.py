@@ -89,6 +89,8 @@ class DataLoader(Generic[T]):
         return whole if self.drop_last or not rest else whole + 1
 
     def __iter__(self) -> Batches:
+        if self.timeout and not self.num_workers:  # nobody is waited for
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         return Batches(self)
 
     @property

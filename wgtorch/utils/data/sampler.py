@@ -47,9 +47,9 @@ class RandomSampler(Sampler[int]):
             )
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
-        if not isinstance(self.num_samples, int) or self.num_samples < 0:
+        if not isinstance(self.num_samples, int) or self.num_samples < 1:
             raise ValueError(
-                "num_samples should be a non-negative integer value, "
+                "num_samples should be a positive integer value, "
                 f"but got num_samples={self.num_samples}"
             )
 
