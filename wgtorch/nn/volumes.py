@@ -9,7 +9,7 @@ from wgtorch import Tensor
 from wgtorch.dispatch.write import into
 from wgtorch.integers import integer, integers, sizes
 from wgtorch.ops.correlation import check_channels, check_numbers, of_nothing, result_shape
-from wgtorch.ops.even_pools import asked_size
+from wgtorch.ops.even_pools import asked_size, check_filled, evenly_largest
 from wgtorch.ops.pooling import Window
 from wgtorch.ops.pools import check, check_kind
 from wgtorch.ops.whole_means import whole_means
@@ -285,10 +285,12 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of windows that divide the volume into `output_size` parts."""
     volume, single, size = even_volume("adaptive_max_pool3d", input, output_size)
+    check_filled("adaptive_max_pool3d", tuple(input.shape))
     check_kind(input, "adaptive_max_pool3d_cpu")
-    values, where = wgtorch.adaptive_max_pool2d(as_planes(volume), size[1:])
+    values, where = evenly_largest(as_planes(volume), size[1:])
     flat, where = (as_volume(x, *volume.shape[:3:2]) for x in (values, where))
-    rows, depth = wgtorch.adaptive_max_pool1d(depthwise(flat), size[0])
+    rows, depth = evenly_largest(depthwise(flat).unsqueeze(-2), (1, size[0]))
+    rows, depth = rows.squeeze(-2), depth.squeeze(-2)
     inner = depthwise(where).gather(-1, depth)
     out, places = deep(rows, flat), deep(depth * (volume.shape[3] * volume.shape[4]) + inner, flat)
     if single:

@@ -100,7 +100,8 @@ def _adaptive_max_places(input, output_size: Any):
     rows, _ = even(input.shape[-2], output_size[0])
     columns, _ = even(input.shape[-1], output_size[1])
     parts = input[..., rows[:, None, :, None], columns[:, None, :]]
-    best = parts.reshape(*parts.shape[:-2], -1).argmax(-1)  # the first of equals: no repetition
+    flat = (*parts.shape[:-2], parts.shape[-2] * parts.shape[-1])
+    best = parts.reshape(flat).argmax(-1)  # the first of equals: no repetition
     down, across = np.divmod(best, columns.shape[1])
     y = rows[np.arange(output_size[0])[:, None], down]
     return y * input.shape[-1] + columns[np.arange(output_size[1]), across]
@@ -172,9 +173,18 @@ def evenly_largest(input, size: tuple[int, int]):
     """(largest of each even window, where in its plane)."""
     check_kind(input, "adaptive_max_pool2d")
     indices = input.detach()._adaptive_max_places(size)
-    flat = (*input.shape[:-2], -1)
-    values = input.reshape(flat).gather(-1, indices.reshape(flat))
+    values = input.flatten(-2).gather(-1, indices.flatten(-2))
     return values.reshape(indices.shape), indices
+
+
+def check_filled(op: str, shape: tuple[int, ...]) -> None:
+    """That only the first dimension is empty."""
+    for d, size in enumerate(shape):
+        if d and not size:
+            raise RuntimeError(
+                f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input"
+                f" has sizes {list(shape)} with dimension {d} being empty"
+            )
 
 
 @composite(samples=lambda rng: [((apart(rng, 2, 3, 8, 6), (3, 4)), {})], method=False,
@@ -183,7 +193,9 @@ def adaptive_max_pool2d(input, output_size: object):
     "(the largest of windows chosen so that each plane becomes `output_size`, where it is)."
     if input.ndim < 3:
         raise ValueError("Input dimension should be at least 3")
-    check_planes(input, "adaptive_max_pool2d")
+    if input.ndim > 4:
+        check_planes(input, "adaptive_max_pool2d")
+    check_filled("adaptive_max_pool2d", input.layout.shape)
     size = asked_size("adaptive_max_pool2d", output_size, input.layout.shape, 2)
     return evenly_largest(input, size)
 
@@ -192,6 +204,7 @@ def adaptive_max_pool2d(input, output_size: object):
 def adaptive_max_pool1d(input, output_size: object):
     "(the largest of windows chosen so that each row becomes `output_size`, where it is)."
     check_rows(input, "adaptive_max_pool1d")
+    check_filled("adaptive_max_pool1d", input.layout.shape)
     size = asked_size("adaptive_max_pool1d", output_size, input.layout.shape, 1)
     values, indices = evenly_largest(input.unsqueeze(-2), (1, *size))
     return values.squeeze(-2), indices.squeeze(-2)
