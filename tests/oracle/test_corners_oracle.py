@@ -36,6 +36,17 @@ F.hinge_embedding_loss(i, t([1, -1, 1, -1, 0]), margin=2.5, reduction='sum')
 F.hinge_embedding_loss(i, i) ; F.hinge_embedding_loss(x, t([1, -1, 0]), margin=2.5)
 F.mse_loss(t(1.0), x.half()) ; F.l1_loss(x.half(), t(1.0)) ; F.smooth_l1_loss(t(1.0), x.half())
 F.huber_loss(x.half(), x + 1) ; F.huber_loss(t(1.0), x.half()) ; F.huber_loss(i, i + 0.5)
+
+F.adaptive_max_pool1d(x[:0, None], 2, True) ; F.adaptive_max_pool1d(x[:0], 2)
+F.adaptive_max_pool1d(x[:, :0], 2) ; F.adaptive_max_pool2d(x[:0, None, None], (2, 3), True)
+F.adaptive_max_pool2d(x[None, :0, None], 2) ; F.adaptive_max_pool2d(x[:0, None], 2)
+F.adaptive_max_pool3d(x[:0, None, None, None], 2, True)
+F.adaptive_max_pool3d(x[:0, None, None], 2)
+F.adaptive_max_pool3d(x[None, :0, None, None], 2) ; F.adaptive_max_pool3d(x[None, None, None], 0)
+attend(x[0], x, x) ; attend(x[None, None], x, x) ; attend(x, x[None], x) ; attend(x[None], x, x)
+attend(x, x, x, x > 1) ; attend(x[None], x[None], x[None], x[0] > 1)
+attend(x, x, x, attn_mask=x[0]) ; attend(x, x, x, attn_mask=x[None])
+nn.MultiheadAttention(3, 1, batch_first=True)(x[0], x, x) ; nn.TransformerEncoderLayer(3, 1)(x[0])
 """
 EXPRESSIONS = [part.strip() for part in CORNERS.replace("\n", ";").split(";") if part.strip()]
 
@@ -51,7 +62,7 @@ def answer(expression: str, library, device: str):
         "torch": library, "np": np, "F": library.nn.functional, "nn": library.nn, "p": put,
         "t": lambda data, **more: library.tensor(data, device=device, **more),
         "x": library.arange(6.0, device=device).reshape(2, 3),
-        "i": library.arange(5, device=device),
+        "i": library.arange(5, device=device), "attend": library.nn.MultiheadAttention(3, 1),
     }  # fmt: skip
     try:
         return told(eval(expression, names))

@@ -77,6 +77,7 @@ def multi_head_attention_forward(
     """
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     single = query.ndim == 2
     if single:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
@@ -110,6 +111,37 @@ def multi_head_attention_forward(
     if single:
         return output.squeeze(1), None if found is None else found.squeeze(0)
     return output, found
+
+
+def check_ranks(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
+                attn_mask: Tensor | None, heads: int) -> None:  # fmt: skip
+    """That all are with a batch, or all without."""
+    rank = query.ndim
+    if rank not in (2, 3):
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor"
+        )
+    start = f"For {'batched' if rank == 3 else 'unbatched'} ({rank}-D) `query`, expected"
+    if key.ndim != rank or value.ndim != rank:
+        raise AssertionError(
+            f"{start} `key` and `value` to be {rank}-D but found {key.ndim}-D and {value.ndim}-D"
+            " tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.ndim != rank - 1:
+        raise AssertionError(
+            f"{start} `key_padding_mask` to be `None` or {rank - 1}-D but found"
+            f" {key_padding_mask.ndim}-D tensor instead"
+        )
+    if attn_mask is None:
+        return
+    if attn_mask.ndim not in (2, 3):
+        raise AssertionError(
+            f"{start} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor"
+            " instead"
+        )
+    each = (heads, query.shape[0], key.shape[0])
+    if rank == 2 and attn_mask.ndim == 3 and attn_mask.shape != each:
+        raise AssertionError(f"Expected `attn_mask` shape to be {each} but got {attn_mask.shape}")
 
 
 def check_size(embed: int, wanted: int, heads: int) -> None:

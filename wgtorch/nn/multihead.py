@@ -88,8 +88,7 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """(output, weights): the weights (N, L, S) are None unless they are needed, and those of
         each head, (N, heads, L, S), unless `average_attn_weights`. Masks: True is left out."""
-        single = query.ndim == 2
-        turns = self.batch_first and not single
+        turns = self.batch_first and query.ndim == 3
         if turns and query is key is value:
             query = key = value = query.transpose(0, 1)
         elif turns:

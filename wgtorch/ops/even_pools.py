@@ -169,7 +169,7 @@ def adaptive_avg_pool1d(input, output_size: object):
     return evenly(input.unsqueeze(-2), (1, *size)).squeeze(-2)
 
 
-def evenly_largest(input, size: tuple[int, int]):
+def evenly_largest(input, size: tuple[int, ...]):
     """(largest of each even window, where in its plane)."""
     check_kind(input, "adaptive_max_pool2d")
     indices = input.detach()._adaptive_max_places(size)
