@@ -97,3 +97,8 @@ def test_what_is_refused_for_its_reduction_complains_of_nothing_later(loss, devi
     with pytest.raises(ValueError, match="all is not a valid value for reduction"):
         getattr(torch.nn.functional, loss)(inputs, targets, reduction="all")
     assert (inputs[0, 0] + 1).item() == 8
+
+
+def test_more_dimensions_than_numpy_has():
+    with pytest.raises(RuntimeError, match="70 dimensions: a tensor has at most 64"):
+        torch.ones(1)[None] * torch.ones([1] * 70)

@@ -270,3 +270,13 @@ def test_jacobians_of_each_sample(device):
     x = torch.tensor(A, device=device)
     got = vmap(lambda r: torch.autograd.functional.jacobian(torch.sin, r))(x)
     close(got, np.stack([np.diag(np.cos(row)) for row in A]))
+
+
+def test_a_tensor_that_is_no_parameter_is_there_during_the_call():
+    class Shifted(torch.nn.Module):
+        def forward(self, x):
+            return x + self.shift
+
+    module = Shifted()
+    close(functional_call(module, {"shift": torch.ones(2)}, (torch.zeros(2),)), [1.0, 1.0])
+    assert not hasattr(module, "shift")

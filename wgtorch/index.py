@@ -85,6 +85,8 @@ def getitem(x: Any, index: Any) -> Any:
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """`x[index] = value`."""
+    if type(index) is bool:  # all of it, of any dtype; or nothing
+        x, index = DOORS["unsqueeze"](x, 0), slice(0, int(index))
     simple = type(index) is int or (type(index) is slice and index.step is None)
     if simple and is_put(x, index, value):
         return

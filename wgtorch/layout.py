@@ -35,6 +35,9 @@ SINGLE = 2  # every element is the one at offset
 STRIDED = 3  # 3 + n: offset and the n axes that move, outermost first
 
 
+MOST_DIMS = 64  # numpy's
+
+
 class Layout:
     __slots__ = ("_flat", "_form", "_numbers", "_reading", "is_contiguous", "is_plain", "numel",
                  "offset", "shape", "strides")  # fmt: skip
@@ -42,6 +45,8 @@ class Layout:
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0):
         if any([type(n) is not int for n in (*shape, *strides, offset)]):
             shape, strides, (offset,) = whole(shape), whole(strides), whole((offset,))
+        if len(shape) > MOST_DIMS:
+            raise RuntimeError(f"{len(shape)} dimensions: a tensor has at most {MOST_DIMS}")
         self.shape, self.strides, self.offset = shape, strides, offset  # in elements
         self.numel = prod(shape)
         pairs = zip(shape, strides, row_major(shape), strict=True)
@@ -63,7 +68,13 @@ class Layout:
     @staticmethod
     @remembered
     def contiguous(shape: tuple[int, ...]) -> Layout:
-        return Layout.of(tuple(shape), row_major(shape), 0)
+        strides = row_major(shape)
+        if strides and strides[0] >= 1 << 63:
+            raise RuntimeError(
+                "Stride calculation overflowed" if 0 in shape
+                else f"Storage size calculation overflowed with sizes={list(shape)}"
+            )  # fmt: skip
+        return Layout.of(tuple(shape), strides, 0)
 
     @staticmethod
     def strided(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Layout:

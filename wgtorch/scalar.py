@@ -25,6 +25,10 @@ class Scalar(View):
             self.storage.value.device.backend.check_truth(self)
         return bool(self.item())
 
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not 0; waits for it."""
+        return bool(self)
+
     def item(self) -> Any:
         if self.layout.numel != 1:
             raise ShapeError(

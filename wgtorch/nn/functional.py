@@ -297,7 +297,12 @@ def normalize(
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`; lengths count as >= `eps`."""
-    x1, x2 = wgtorch.broadcast_tensors([x1, x2])
+    kind = wgtorch.result_type(x1, x2)
+    if not kind.is_floating_point:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {kind.short}"
+        )
+    x1, x2 = wgtorch.broadcast_tensors([x1.to(kind), x2.to(kind)])
     return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
 
 

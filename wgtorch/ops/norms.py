@@ -137,6 +137,8 @@ def _linalg_cond(A, p: Any = None):
     matrices("linalg.cond", tuple(A.shape), "")
     if p in (None, 2, -2):
         values = A._svdvals()
+        if not values.shape[-1]:
+            return values.sum(-1)
         first, last = values.select(-1, 0), values.select(-1, -1)
         return last / first if p == -2 else first / last
     order_of(p)

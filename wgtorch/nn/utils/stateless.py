@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from wgtorch.storage import View
+
+NOTHING = object()
 Entry = tuple[dict[str, Any], str]  # a module's table of parameters or buffers, and a name in it
 
 
@@ -47,7 +50,7 @@ def replaced(module: Any, given: dict[str, Any], tie: bool, strict: bool) -> Ite
     for name, value in given.items():
         names = tied_to(name, given, known) if tie else [name]
         targets += [(known[n], value) for n in names]
-    before = [(entry, entry[0][entry[1]]) for entry, _ in targets]
+    before = [((table, key), table.get(key, NOTHING)) for (table, key), _ in targets]
     try:
         for (table, key), value in targets:
             table[key] = value
@@ -58,14 +61,17 @@ def replaced(module: Any, given: dict[str, Any], tie: bool, strict: bool) -> Ite
             if table.get(key, value) is not value:
                 given[name] = table[key]
         for (table, key), value in before:
-            table[key] = value
+            if value is NOTHING:
+                table.pop(key, None)
+            else:
+                table[key] = value
 
 
 def tied_to(name: str, given: dict[str, Any], known: dict[str, Entry]) -> list[str]:
     """All names of what the module has under `name`; ValueError if they are given two values."""
     table, key = known[name]
-    held = table[key]
-    names = [name] if held is None else [n for n, (t, k) in known.items() if t[k] is held]
+    held = table.get(key)
+    names = [name] if held is None else [n for n, (t, k) in known.items() if t.get(k) is held]
     if any(given.get(n, given[name]) is not given[name] for n in names):
         raise ValueError(
             f"functional_call got multiple values for keys {sorted(names)}, which are tied. "
@@ -84,11 +90,25 @@ def entries(module: Any) -> dict[str, Entry]:
     return found
 
 
+def stranger(module: Any, name: str) -> Entry:
+    """Where a tensor is kept during the call that is no parameter of the module, nor a buffer."""
+    *path, key = name.split(".")
+    for part in path:
+        if part not in module._modules:
+            raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+        module = module._modules[part]
+    held = getattr(module, key, None)
+    if held is not None and not isinstance(held, View):
+        raise TypeError(f"attribute `{key}`: {held} is not an instance of torch.Tensor")
+    return module.__dict__, key
+
+
 def check_names(module: Any, given: dict[str, Any], known: dict[str, Entry], strict: bool) -> None:
     strange = [name for name in given if name not in known]
-    if strange and not strict:
-        raise AttributeError(f"'{type(module).__name__}' object has no attribute '{strange[0]}'")
-    lacking = [name for name in known if name not in given] if strict else []
+    if not strict:
+        known |= {name: stranger(module, name) for name in strange}
+        return
+    lacking = [name for name in known if name not in given]
     said = [
         f"{word} key(s): {', '.join(map(repr, names))}."
         for word, names in (("Unexpected", strange), ("Missing", lacking))
