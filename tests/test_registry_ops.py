@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import wgtorch as torch
 from wgtorch import errors, registry
 from wgtorch.backend import backend
+from wgtorch.op import REGISTRY
 from wgtorch.registry import UnaryOpConfig
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -267,6 +271,16 @@ def test_dtypes_that_no_expression_is_for_are_refused(device):
         assert odd(on(device)).cpu().equal(on("cpu"))
         with pytest.raises(TypeError, match=r"no expression for torch.int32, only for float"):
             odd(on(device).int())
+
+
+def test_nothing_is_left_of_an_op_that_went():
+    fields = {"wgsl": "input", "backward": {"input": lambda grad: grad}}
+    with registry.register_unary_op("odd", lambda input: input, **fields) as odd, swish_op() as op:
+        op(odd(on("cpu").requires_grad_())).sum().backward()
+        kept = [weakref.ref(REGISTRY[name]) for name in ("odd", "swish")]
+    del odd, op
+    gc.collect()
+    assert [ref() for ref in kept] == [None, None]
 
 
 BROKEN = """

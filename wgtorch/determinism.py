@@ -7,7 +7,7 @@ the order of their index first, as the cpu has them; everything else is determin
 
 from __future__ import annotations
 
-from wgtorch.dtype import when_default_changes
+from wgtorch.dtype import forget_settled
 
 LEVELS = ("default", "warn", "error")
 
@@ -21,8 +21,7 @@ class Level:
 def _set(level: int) -> None:
     if level != Level.now:
         Level.now = level
-        for forget in when_default_changes:  # plans that were made for another order
-            forget()
+        forget_settled()  # plans that were made for another order
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -7,6 +7,7 @@ buffer holds the same bytes as numpy does.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 import ml_dtypes
 import numpy as np
@@ -134,11 +135,21 @@ def set_default_dtype(d: DType) -> None:
     if not isinstance(d, DType) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d}")
     _default = d
-    for forget in when_default_changes:
-        forget()
+    forget_settled()
 
 
-when_default_changes: list = []  # what was worked out under the old default
+# Dicts of what was worked out under the defaults of now, for as long as their ops live
+_settled: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def settled_by_defaults(table: Any) -> None:
+    """Has a dict cleared whenever a default changes."""
+    _settled[id(table)] = table
+
+
+def forget_settled() -> None:
+    for table in _settled.values():
+        table.clear()
 
 
 def asked(dtype: Any) -> DType:

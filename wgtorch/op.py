@@ -37,7 +37,7 @@ Sizes = tuple[int, ...]  # marks an attribute that may also be given as separate
 class Table(dict):
     """A dict that works out what it does not know yet, once."""
 
-    __slots__ = ("work_out",)
+    __slots__ = ("__weakref__", "work_out")
 
     def __init__(self, work_out: Callable[[Any], Any]):
         self.work_out = work_out
@@ -174,7 +174,7 @@ class Elementwise(Op):
     def typed(self) -> Table:
         """The op at its dtypes, by the tuple of operand kinds; each is worked out once."""
         table = Table(lambda kinds: self.at(self.compute_dtype(*kinds)))
-        dtypes_.when_default_changes.append(table.clear)
+        dtypes_.settled_by_defaults(table)
         return table
 
     def at(self, compute: DType) -> TypedOp:

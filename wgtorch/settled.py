@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from wgtorch.dtype import HALVES, DType, bool_, complex128, float64
+from wgtorch.dtype import HALVES, DType, bool_, complex128, float32, float64
 from wgtorch.layout import Layout
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ KEPT = 1 << 13  # of each op
 class TypedOp:
     """An elementwise op at given dtypes: what a promise promises, one object per op and dtypes."""
 
-    __slots__ = ("compute", "dtype", "is_double", "narrow", "op", "operands")
+    __slots__ = ("compute", "dtype", "is_double", "kinds", "narrow", "op", "operands")
 
     def __init__(self, op: Elementwise, compute: DType):
         self.op, self.compute = op, compute
@@ -28,6 +28,7 @@ class TypedOp:
         self.dtype = op.result_dtype(compute)
         self.narrow = compute in HALVES and not op.wide  # whether numbers are rounded first
         self.operands = [bool_ if op.markers[n] == "Condition" else compute for n in op.inputs]
+        self.kinds = [float32.np if d in HALVES else d.np for d in self.operands]  # as numpy has it
 
     def __repr__(self) -> str:
         return f"{self.op.name}_{self.compute.name}"
@@ -68,7 +69,7 @@ class Call:
 class Met(dict):
     """What was settled for the calls of an op that were met before, by what they depend on."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def keep(self, key: Any, settled: Any) -> None:
         if len(self) >= KEPT:

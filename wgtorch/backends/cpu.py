@@ -13,7 +13,6 @@ from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.layout import remembered
-from wgtorch.op import Table
 from wgtorch.storage import Lens, Storage, Value, View, gift
 
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
@@ -22,7 +21,6 @@ WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what h
 class CPU:
     def __init__(self, device: Device):
         self.device = device
-        self.kinds = Table(lambda typed: [WIDE.get(d, d.np) for d in typed.operands])
 
     def upload(self, array, dtype):
         flat = np.array(array, dtype=dtype.np, order="C").reshape(-1)
@@ -42,7 +40,7 @@ class CPU:
         return there or to.upload(self._elements(value), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        op, kinds, arrays, cast = typed.op, self.kinds[typed], [], False
+        op, kinds, arrays, cast = typed.op, typed.kinds, [], False
         token = hush(IGNORE)
         try:
             for arg in args:

@@ -19,7 +19,7 @@ from wgtorch.autograd.recipe import (
 from wgtorch.autograd.results import maker
 from wgtorch.autograd.transforms.level import together as lifted_together
 from wgtorch.dispatch.binder import apart, binder, holds_tensor, kind_of, unfit
-from wgtorch.dtype import DType, promote_types, result_kind, when_default_changes
+from wgtorch.dtype import DType, promote_types, result_kind, settled_by_defaults
 from wgtorch.layout import Layout
 from wgtorch.op import Structured, lacks_complex
 from wgtorch.settled import Call, Met
@@ -80,7 +80,7 @@ class Calls:
     def __init__(self, op: Structured):
         self.op, self.bind, self.known = op, binder(op), Met()
         self.marks = tuple(op.markers.values())
-        when_default_changes.append(self.known.clear)
+        settled_by_defaults(self.known)
 
     def first(
         self, given: tuple, names: tuple[str, ...], key: tuple, again: Callable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import wgtorch
+from wgtorch.autograd.recipe import NODES, RECIPES
 from wgtorch.autograd.transforms.batch_rules import RULES, told
 from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC
 from wgtorch.errors import (
@@ -81,6 +82,8 @@ def close_op(op: Op, names: list[Callable[[], None]]) -> None:
         table.pop(op.name, None)
     PUBLIC.pop(op.name + "_", None)
     RULES.pop(op.name, None)
+    RECIPES.pop(op, None)
+    NODES.pop(op, None)
     told.discard(op.name)
     for lift in names:
         lift()
