@@ -163,3 +163,9 @@ def test_the_scalers_order_is_checked():
     off.step(optimizer)
     off.update()
     assert w.item() == 0
+
+
+def test_prelu_takes_halves_beside_its_own_floats():
+    with torch.autocast("cpu"):
+        out = torch.nn.PReLU()(torch.tensor([-1.0, 2.0]).bfloat16())
+    assert out.dtype is torch.bfloat16 and out.tolist() == [-0.25, 2.0]

@@ -19,7 +19,7 @@ from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, result_kind
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
-from wgtorch.tensor import Tensor, shape_of
+from wgtorch.tensor import Tensor, given_size, shape_of
 from wgtorch.tensor import full as filled
 
 
@@ -174,14 +174,14 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any 
 def zeros(*size: Any, dtype: DType | None = None, device: Any = None,
           requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
     """Every element 0."""
-    return constant(0, size, named, dtype, device, requires_grad)
+    return constant("zeros", 0, size, named, dtype, device, requires_grad)
 
 
 @filling
 def ones(*size: Any, dtype: DType | None = None, device: Any = None,
          requires_grad: bool = False, **named: Any) -> Tensor:  # fmt: skip
     """Every element 1."""
-    return constant(1, size, named, dtype, device, requires_grad)
+    return constant("ones", 1, size, named, dtype, device, requires_grad)
 
 
 @filling
@@ -189,11 +189,11 @@ def empty(*size: Any, dtype: DType | None = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
           **named: Any) -> Tensor:  # fmt: skip
     """Elements that nobody promised anything about; here they are 0."""
-    return constant(0, size, named, dtype, device, requires_grad)
+    return constant("empty", 0, size, named, dtype, device, requires_grad)
 
 
-def constant(value, size, named, dtype, device, requires_grad) -> Tensor:
-    shape = shape_of(size if "size" not in named else (named.pop("size"),))
+def constant(name, value, size, named, dtype, device, requires_grad) -> Tensor:
+    shape = given_size(name, size if "size" not in named else (named.pop("size"),))
     if named:
         raise TypeError(f"got an unexpected keyword argument '{next(iter(named))}'")
     kind = dtypes.get_default_dtype() if dtype is None else dtype

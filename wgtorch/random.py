@@ -37,7 +37,7 @@ from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
 from wgtorch.ops.requirements import require
 from wgtorch.storage import Storage, View
-from wgtorch.tensor import Tensor, shape_of
+from wgtorch.tensor import Tensor, given_size
 from wgtorch.tensor import full as filled
 
 # Generators and their state
@@ -211,11 +211,15 @@ def finished(result: Tensor, out: Tensor | None, requires_grad: bool, name: str)
 def size_of(name: str, size: tuple, named: dict[str, Any]) -> tuple[int, ...]:
     if "size" in named:
         size = (named.pop("size"),)
+    check_named(name, named)
+    return given_size(name, size)
+
+
+def check_named(name: str, named: dict[str, Any]) -> None:
     for word in ("layout", "pin_memory", "memory_format", "names"):
         named.pop(word, None)
     if named:
         raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
-    return shape_of(size)
 
 
 def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None,
@@ -290,7 +294,7 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
              dtype: DType = int64, device: Any = None, requires_grad: bool = False,
              **named: Any) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
-    size_of("randperm", (), named)
+    check_named("randperm", named)
     (n,) = whole((n,))
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")

@@ -336,6 +336,13 @@ def shape_of(size: tuple) -> tuple[int, ...]:
     return shape
 
 
+def given_size(name: str, size: tuple) -> tuple[int, ...]:
+    """`shape_of` what must be there."""
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    return shape_of(size)
+
+
 def index(size: Any) -> int:
     """One size of a shape."""
     if not hasattr(size, "__index__"):

@@ -56,6 +56,16 @@ torch.linalg.cond(x[:0]) ; torch.linalg.cond(torch.zeros(2, 3, 0), -2)
 call(nn.Linear(3, 2), {'zz': i}, x).shape ; call(nn.Linear(3, 2), {'a.zz': i}, x)
 call(nn.Linear(3, 2), {'in_features': i}, x)
 torch.empty(0, 2**62, 2**10) ; torch.empty(2, 2**62, 2**10)
+
+torch.func.jacfwd(torch.sin)(i) ; torch.func.hessian(torch.sum)(i) ; torch.func.linearize(abs, i)
+torch.func.jacfwd(torch.mul, (0, 1))(x, i[:3]) ; torch.func.jvp(abs, (x,), (x.long(),))
+F.prelu(x, t([0.5]).half()) ; F.prelu(x.half(), t(0.5)) ; nn.PReLU()(i) ; F.prelu(i, i[1])
+x.add(x, alpha=1j) ; x.sub(x, alpha=1j) ; torch.rsub(x, 1, alpha=1j) ; torch.rsub(x, x, alpha=1j)
+i.add(i, alpha=1j) ; x.add(1j, alpha=1j) ; (x * 1).add_(x, alpha=2j) ; x.add(x + 0j, alpha=2j)
+x.addmm(x[:, :2], x, alpha=1j) ; x.addmm(x[:, :2], x, beta=1j) ; x.addcmul(x, x, value=1j)
+x.index_add(0, t([0]), x[:1], alpha=1j) ; x[None].baddbmm(x[None, :, :2], x[None], alpha=1j)
+torch.rand(dtype=torch.float32) ; torch.randn(dtype=torch.float32)
+torch.ones() ; torch.zeros() ; torch.empty() ; torch.ones(())
 """
 EXPRESSIONS = [part.strip() for part in CORNERS.replace("\n", ";").split(";") if part.strip()]
 

@@ -17,7 +17,7 @@ from wgtorch.dtype import DType, bfloat16, float16, float32, float64
 from wgtorch.storage import View
 
 LOWERED = ("mm", "bmm", "_matmul", "mv", "addmm", "baddbmm", "addbmm", "addmv", "addr", "linear",
-           "convolution")  # fmt: skip
+           "convolution", "prelu")  # fmt: skip
 RAISED = ("_softmax", "_log_softmax", "_normed_rows", "cumsum", "cumprod", "norm", "logsumexp")
 HALVES = (float16, bfloat16)
 DEFAULTS = {"cpu": bfloat16, "webgpu": float16, "ipu": float16, "xla": bfloat16}

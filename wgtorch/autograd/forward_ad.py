@@ -81,13 +81,14 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     for name, given in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(given, View):
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor")
-        if not given.dtype.is_floating_point and not given.dtype.is_complex:
-            raise ValueError(
-                f"Expected {'primal' if name == 'tensor' else name} to be floating point or"
-                f" complex, but got: {given.dtype}"
-            )
+        check_kind("primal" if name == "tensor" else name, given)
     check_sizes(tensor, tangent)
     return _open[-1].paired(tensor, tangent)
+
+
+def check_kind(name: str, given: Any) -> None:
+    if given.dtype.category < 2:
+        raise ValueError(f"Expected {name} to be floating point or complex, but got: {given.dtype}")
 
 
 def check_sizes(tensor: Any, tangent: Any) -> None:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from wgtorch.autograd.forward_ad import DualLevel, check_sizes
+from wgtorch.autograd.forward_ad import DualLevel, check_kind, check_sizes
 from wgtorch.autograd.jacobians import units
 from wgtorch.autograd.transforms import trees
 from wgtorch.autograd.transforms.level import levels
@@ -50,6 +50,8 @@ def jvp(
     check_tensors("primals", points)
     check_tensors("tangents", along)
     for point, tangent in zip(points, along, strict=True):
+        check_kind("primal", point)
+        check_kind("tangent", tangent)
         check_sizes(point, tangent)
     current = DualLevel()
     levels.enter(current)
@@ -126,8 +128,11 @@ def split_columns(columns: Any, inputs: list[Any], shape: trees.Shape, argnums: 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     """(the output of `func`, a function from tangents to the products with its Jacobian there)."""
+    points, shape = trees.flattened(primals)
+    for point in points:
+        if isinstance(point, View):
+            check_kind("primal", point)
     output = func(*primals)
-    _, shape = trees.flattened(primals)
 
     def push(*tangents: Any) -> Any:
         kind = trees.flattened(tangents)[1]

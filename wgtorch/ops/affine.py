@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtorch.dtype import DType, bool_, promote_types
 from wgtorch.op import Facts, Maybe, Structured, composite, declare
-from wgtorch.ops.arguments import C_NAMES
+from wgtorch.ops.arguments import C_NAMES, as_element
 from wgtorch.ops.dense import Side, Sum, dense
 from wgtorch.ops.linalg import bmm_shape, check_inner, folded
 from wgtorch.ops.readers import FLOATS
@@ -54,6 +54,8 @@ def scaled(shape, door):
 
     def call(input, first, second, *, beta=1, alpha=1):
         tensors = (input, first, second)
+        if type(alpha) is complex or type(beta) is complex:
+            alpha, beta = (as_element(n, input.dtype) for n in (alpha, beta))
         if not all(isinstance(t, View) for t in tensors) or (beta and input.dtype in FLOATS):
             return door(input, first, second, beta=beta, alpha=alpha)
         alike(*(t.dtype for t in tensors))

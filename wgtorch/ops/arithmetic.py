@@ -35,6 +35,17 @@ NOT_NEGATIVE = {
 # Sums
 
 
+def check_alpha(alpha, kind: int) -> None:
+    if isinstance(alpha, float | complex) and kind < 2:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, complex) and kind < 3:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+
+
 def with_alpha(door):
     """`add` and `sub` of `alpha * other`."""
 
@@ -44,10 +55,7 @@ def with_alpha(door):
         kind = max(category(input), category(other))
         if isinstance(alpha, bool) and kind:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
-        if isinstance(alpha, float) and kind < 2:
-            raise RuntimeError(
-                "For integral input tensors, argument alpha must not be a floating point number."
-            )
+        check_alpha(alpha, kind)
         if kind == 1:
             alpha = as_element(
                 alpha, common_dtype(*[t for t in (input, other) if isinstance(t, View)])
@@ -97,6 +105,7 @@ def rsub(input, other, *, alpha=1):
         return other - input
     if isinstance(other, View):
         return other.sub(input, alpha=alpha)
+    check_alpha(alpha, max(category(input), category(other)))
     return (input * -alpha).add(other)
 
 
@@ -159,6 +168,7 @@ def square(input):
 def whole_for_integers(door):
     def call(input, tensor1, tensor2, *, value=1):
         if type(value) is complex:
+            value = as_element(value, common_dtype(input, tensor1, tensor2))
             return input + value * tensor1 * tensor2
         if isinstance(input, View) and input.storage.value.dtype.category > 1:
             return door(input, tensor1, tensor2, value=value)

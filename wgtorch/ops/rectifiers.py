@@ -137,6 +137,10 @@ def prelu(input, weight):
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
         )
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.short} and {weight.dtype.short}"
+        )
     after = [1] * max(input.ndim - 2, 0)
     return input._prelu_kernel(weight.reshape((-1, *after) if weight.numel() != 1 else ()))
 

@@ -15,6 +15,7 @@ import numpy as np
 from wgtorch.dtype import bool_, int64
 from wgtorch.layout import Layout, without, wrap_dim
 from wgtorch.op import Facts, Index, Other, Structured, composite, declare
+from wgtorch.ops.arguments import as_element
 from wgtorch.ops.grouping import Meeting, grouped
 from wgtorch.ops.indexing import (
     INDEX_DTYPES,
@@ -178,6 +179,7 @@ def index_add(input, dim: int, index, source, *, alpha: float = 1):
     check_index_add(input, dim, index, source)
     if alpha != 1:
         whole = {0: bool, 1: int}.get(source.dtype.category)
+        alpha = as_element(alpha, source.dtype) if isinstance(alpha, complex) else alpha
         source = source * (whole(alpha) if whole else alpha)
     if not input.ndim:
         return input + source.reshape(())
