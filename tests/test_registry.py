@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import wgtorch as torch
 from wgtorch import errors, registry
 from wgtorch.backend import backend
 from wgtorch.registry import DispatchConfig, WebGPUKernelConfig
+from wgtorch.utils.flop_counter import FlopCounterMode
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -306,6 +309,21 @@ def test_overrides_go_in_any_order(what, order):
         np.testing.assert_allclose(on("cpu").sin().numpy(), np.sin(X), rtol=1e-6)
         np.testing.assert_allclose(slope_of_sin().numpy(), np.cos(X), rtol=1e-6)
         assert registry.get_autograd("sin").origin == "library"
+
+
+@pytest.mark.parametrize("first", ["kernel", "counter"])
+def test_what_stands_before_a_backend_goes_in_any_order(first):
+    x, home = on("cpu"), backend(torch.device("cpu"))
+    with ExitStack() as inner, ExitStack() as outer:
+        kernel = lambda input, mat2: input @ mat2 + 1  # noqa: E731
+        outer.enter_context(registry.register_forward("mm", "cpu", kernel))
+        counter = inner.enter_context(FlopCounterMode(display=False))
+        np.testing.assert_allclose((x @ x.T).numpy(), X @ X.T + 1, rtol=1e-5)
+        (outer if first == "kernel" else inner).close()
+        plus = 0 if first == "kernel" else 1
+        np.testing.assert_allclose((x @ x.T).numpy(), X @ X.T + plus, rtol=1e-5, atol=1e-6)
+        assert counter.get_total_flops() == 72 * (2 - plus)
+    assert backend(torch.device("cpu")) is home
 
 
 def test_a_function_over_an_op_outlives_it():

@@ -1,4 +1,4 @@
-"""The contract a backend signs, and the register of those that have.
+"""The contract a backend signs, the register of those that have, and what may stand before them.
 
 One method per *kind* of op, so a new op needs no new method and a new backend only these eleven.
 Shapes and dtypes are settled before: a backend is told where its result goes.
@@ -78,7 +78,10 @@ def backend(device: Device) -> Backend:
     if device.backend is None:
         with _opening:  # of two threads that need it, one opens it
             if device.backend is None:
-                device.backend = factories[device.type](device)
+                made = factories[device.type](device)
+                for maker in fronts:
+                    made = fronted(device, made, maker)
+                device.backend = made
     return device.backend
 
 
@@ -86,6 +89,59 @@ def opened(kind: str = "") -> list[Device]:
     """The devices, of one type or of any, that were ever used."""
     known = [d for d in Device._known.values() if d.backend is not None]
     return [d for d in known if kind in ("", d.type)]
+
+
+# Fronts
+
+
+class Front:
+    """Stands before a backend, and passes on what it does not do itself."""
+
+    maker: Any = None  # who put it there
+
+    def __init__(self, home: Any):
+        self.home = home
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.home, name)
+
+
+Maker = Callable[[Device, Any], Any]  # a backend with a Front before it, or as it is
+fronts: list[Maker] = []
+
+
+def put_before(maker: Maker) -> Callable[[], None]:
+    """Puts fronts before the backends of all devices, opened or not yet. What comes back takes them
+    away again, in whatever order several go."""
+    with _opening:
+        fronts.append(maker)
+        for device in opened():
+            device.backend = fronted(device, device.backend, maker)
+
+    def undo() -> None:
+        with _opening:
+            fronts.remove(maker)
+            for device in opened():
+                device.backend = without(device.backend, maker)
+
+    return undo
+
+
+def fronted(device: Device, home: Any, maker: Maker) -> Any:
+    made = maker(device, home)
+    if made is not home:
+        made.maker = maker
+    return made
+
+
+def without(backend: Any, maker: Maker) -> Any:
+    """A backend less the front of that maker, wherever it stands."""
+    if not isinstance(backend, Front):
+        return backend
+    if backend.maker is maker:
+        return backend.home
+    backend.home = without(backend.home, maker)
+    return backend
 
 
 def fulfil(view: View) -> None:

@@ -16,7 +16,7 @@ from wgtorch.autograd import saved
 from wgtorch.autograd.contents import moved
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
-from wgtorch.backend import opened
+from wgtorch.backend import Front, put_before
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, Value
 
@@ -150,15 +150,8 @@ class Again:
         return (tensor if tensor.is_whole else tensor.clone()).storage.value
 
 
-class Between:
+class Between(Front):
     """A backend through which ops of threads in such a region are kept, or handed out."""
-
-    def __init__(self, home: Any):
-        self.home = home
-        self.users = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.home, name)
 
     def through(self, op: Any, args: tuple, attrs: dict, outs: Sequence[Layout], run: Any) -> Any:
         keeper = state.keeper
@@ -183,24 +176,26 @@ class Between:
         return self.through(fold.op, (), fold.attrs, outs, lambda: run(fold, source))
 
 
-_lock = threading.Lock()
+class Users:
+    """How many regions run now, of all threads: with the last of them the fronts go."""
+
+    count = 0
+    lock = threading.Lock()
+    undo: Callable[[], None]
 
 
 def put_between(keeper: Any) -> None:
     """From here on, ops of this thread pass the keeper."""
-    with _lock:
-        keeper.devices = opened()
-        for device in keeper.devices:
-            if type(device.backend) is not Between:
-                device.backend = Between(device.backend)
-            device.backend.users += 1
+    with Users.lock:
+        if not Users.count:
+            Users.undo = staticmethod(put_before(lambda device, home: Between(home)))
+        Users.count += 1
     keeper.before, state.keeper = state.keeper, keeper
 
 
 def take_out(keeper: Any) -> None:
     state.keeper = keeper.before
-    with _lock:
-        for device in keeper.devices:
-            device.backend.users -= 1
-            if not device.backend.users:
-                device.backend = device.backend.home
+    with Users.lock:
+        Users.count -= 1
+        if not Users.count:
+            Users.undo()

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wgtorch.backend import factories
-from wgtorch.device import Device
+from wgtorch.backend import Front, put_before
 from wgtorch.settled import Call
 from wgtorch.storage import Storage, Value, View
 
 
-class Front(Protocol):
+class UserKernel(Protocol):
     """A kernel, as a backend sees it."""
 
     def takes(self, call: Call, args: tuple) -> bool: ...
@@ -22,14 +21,15 @@ class Front(Protocol):
     def run(self, home: Any, call: Call, args: tuple) -> tuple[Value, ...]: ...
 
 
-class Overridden:
+Find = Callable[[str, Call, tuple], UserKernel | None]
+
+
+class Overridden(Front):
     """What it has no kernel for goes straight to the backend behind."""
 
-    def __init__(self, home: Any, find: Callable[[str, Call, tuple], Front | None]):
-        self.home, self.find = home, find
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.home, name)
+    def __init__(self, home: Any, find: Find):
+        super().__init__(home)
+        self.find = find
 
     def elementwise(self, typed, args, attrs, out):
         layouts = tuple([a.layout if isinstance(a, View) else None for a in args])
@@ -59,29 +59,17 @@ class Overridden:
         return front.run(self.home, call, args)
 
 
-Find = Callable[[str, Call, tuple], Front | None]
-
-
 def override(kind: str, find: Find) -> None:
-    """Lets `find` answer first for the ops of all devices of a type, opened or not yet."""
-    if kind in BEHIND:
-        return
-    factory = BEHIND[kind] = factories[kind]
-    factories[kind] = lambda device: Overridden(factory(device), find)
-    for device in opened(kind):
-        device.backend = Overridden(device.backend, find)
+    """Lets `find` answer first for the ops of all devices of a type."""
+    if kind not in UNDO:
+        UNDO[kind] = put_before(
+            lambda device, home: Overridden(home, find) if device.type == kind else home
+        )
 
 
 def restore(kind: str) -> None:
     """The backends alone again."""
-    factories[kind] = BEHIND.pop(kind)
-    for device in opened(kind):
-        device.backend = device.backend.home
+    UNDO.pop(kind)()
 
 
-def opened(kind: str) -> list[Device]:
-    known = Device._known.values()
-    return [d for d in known if d.type == kind and d.backend is not None]
-
-
-BEHIND: dict[str, Callable] = {}  # the factories that are overridden, by device type
+UNDO: dict[str, Callable[[], None]] = {}  # of the device types that are overridden

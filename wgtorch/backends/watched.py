@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wgtorch.backend import Backend, backend
+from wgtorch.backend import Backend, Front, backend
 from wgtorch.config import CHECK, NAN
 from wgtorch.device import Device
 from wgtorch.dtype import bfloat16, float16
@@ -23,15 +23,12 @@ from wgtorch.storage import Storage, Value, View
 EPSILON = {float16: 2e-3, bfloat16: 1.6e-2}  # two roundings of a half
 
 
-class Watched:
+class Watched(Front):
     """Everything else than ops goes straight to the backend behind."""
 
     def __init__(self, home: Any):
-        self.home = home
+        super().__init__(home)
         self.cpu: Any = backend(Device("cpu"))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.home, name)
 
     def elementwise(self, typed, args, attrs, out):
         value = self.home.elementwise(typed, args, attrs, out)

@@ -18,7 +18,7 @@ METHODS = ("upload", "download", "send", "elementwise", "draw", "source", "reduc
            "structured", "assign", "reseen", "synchronize", "explain")  # fmt: skip
 
 
-class Held:
+class Contracted:
     """What it does not check goes straight to the user's backend, as do attributes that are set."""
 
     def __init__(self, device: Any, made: Any):
@@ -85,4 +85,4 @@ class Held:
 
 def opener(factory: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What opens the devices of a user's type."""
-    return lambda device: Held(device, factory(device))
+    return lambda device: Contracted(device, factory(device))

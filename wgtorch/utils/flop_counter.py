@@ -13,7 +13,7 @@ from math import prod
 from typing import Any, Self
 
 from wgtorch.autograd.mode import state
-from wgtorch.backend import factories, opened
+from wgtorch.backend import Front, put_before
 from wgtorch.storage import View
 from wgtorch.utils.module_tracker import ROOT, ModuleTracker
 
@@ -137,18 +137,11 @@ class FlopCounterMode:
     def __enter__(self) -> Self:
         self.flop_counts.clear()
         self.mod_tracker.__enter__()
-        for device in opened():
-            device.backend = Counted(device.backend, self)
-        self._makers = dict(factories)
-        for kind, make in self._makers.items():  # of devices that are first used in here
-            factories[kind] = lambda device, make=make: Counted(make(device), self)  # type: ignore
+        self._undo = put_before(lambda device, home: Counted(home, self))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for device in opened():
-            if isinstance(device.backend, Counted):
-                device.backend = device.backend.home
-        factories.update(self._makers)
+        self._undo()
         self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table(self.depth))
@@ -169,14 +162,12 @@ class FlopCounterMode:
         return table(rows or [(ROOT, "0", "0%")])
 
 
-class Counted:
+class Counted(Front):
     """A backend behind a counter."""
 
     def __init__(self, home: Any, counter: FlopCounterMode):
-        self.home, self.counter = home, counter
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.home, name)
+        super().__init__(home)
+        self.counter = counter
 
     def elementwise(self, typed: Any, args: tuple, attrs: dict[str, Any], out: Any) -> Any:
         shapes = [a.layout.shape if isinstance(a, View) else a for a in args]
