@@ -134,7 +134,7 @@ def read(x: Any, layout: Layout) -> np.ndarray:
 
 def corners(x: Any) -> np.ndarray:
     """Only the first and last elements of each long axis: those that are shown."""
-    layouts, edge = [x.layout], options.edgeitems
+    layouts, edge = [x.layout], max(options.edgeitems, 0)
     for d, size in enumerate(x.layout.shape):
         if size > 2 * edge:
             layouts = [
@@ -213,7 +213,7 @@ class Words:
 def nested(
     shown, shape: tuple[int, ...], form: Form | Pair | Words, indent: int, summarize: bool
 ) -> str:
-    edge = options.edgeitems
+    edge = max(options.edgeitems, 0)
     cut = summarize and shape[0] > 2 * edge
     if len(shape) == 1:
         return row([form(v) for v in shown.tolist()], cut, form.width, indent)
@@ -230,7 +230,7 @@ def nested(
 
 
 def row(words: list[str], cut: bool, width: int, indent: int) -> str:
-    edge = options.edgeitems
+    edge = max(options.edgeitems, 0)
     if cut:
         words = [*words[:edge], " ...", *words[edge:]]
     per_line = max(1, (options.linewidth - indent) // (width + 2))

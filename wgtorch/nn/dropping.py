@@ -17,6 +17,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def check_probability(p: float) -> None:
     if isinstance(p, str):
         raise TypeError("dropout(): argument 'p' must be float, not str")
+    if p != p:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
