@@ -102,3 +102,29 @@ def test_what_is_refused_for_its_reduction_complains_of_nothing_later(loss, devi
 def test_more_dimensions_than_numpy_has():
     with pytest.raises(RuntimeError, match="70 dimensions: a tensor has at most 64"):
         torch.ones(1)[None] * torch.ones([1] * 70)
+
+
+LARGE = 1 << 55  # elements that no address space has room for
+ALLOCATING = ["torch.zeros(LARGE)", "torch.arange(LARGE)", "torch.hann_window(LARGE)",
+              "x.expand(LARGE) + 1", "x.expand(LARGE).cumsum(0)", "x.repeat(LARGE)",
+              "torch.rand(LARGE)", "x.new_zeros(LARGE // 2)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", ALLOCATING)
+def test_no_memory_on_the_cpu(expression):
+    with pytest.raises(errors.OutOfMemoryError, match=r"can't allocate memory: you tried to all"):
+        eval(expression, {"torch": torch, "x": torch.ones(1), "LARGE": LARGE})
+
+
+def test_no_memory_for_what_says_how_to_resize(device):
+    image = torch.ones(1, 1, 4, device=device)
+    with pytest.raises(errors.OutOfMemoryError, match="you tried to allocate 288230376151711744 "):
+        torch.nn.functional.interpolate(image, size=LARGE)
+
+
+def test_fewer_than_no_elements_at_the_edges_are_none():
+    torch.set_printoptions(edgeitems=-1, threshold=1)
+    try:
+        assert repr(torch.arange(10)) == "tensor([ ...])"
+    finally:
+        torch.set_printoptions(profile="default")

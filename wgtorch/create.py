@@ -17,6 +17,7 @@ from wgtorch.constants import check_strided
 from wgtorch.device import DEFAULT, Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, result_kind
+from wgtorch.errors import with_room
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
 from wgtorch.tensor import Tensor, given_size, shape_of
@@ -129,6 +130,7 @@ def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`make` with an argument `out`: a tensor that takes the result, and says dtype and device."""
 
     @wraps(make)
+    @with_room
     def call(*args: Any, out: Tensor | None = None, **facts: Any) -> Tensor:
         if "layout" in facts:
             check_strided(make.__name__, facts.pop("layout"))

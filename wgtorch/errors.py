@@ -6,7 +6,10 @@ more catches the subclass. Messages about names say what was probably meant (`su
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from math import prod
+from typing import Any
 
 # The device
 
@@ -17,6 +20,28 @@ class DeviceError(RuntimeError):
 
 class OutOfMemoryError(DeviceError):
     """The device has no room for a buffer, even after its pool was emptied."""
+
+
+def no_room(error: MemoryError) -> OutOfMemoryError:
+    """What PyTorch says where numpy, whose error tells what it was asked for, found no memory."""
+    shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
+    asked = f": you tried to allocate {prod(shape) * dtype.itemsize} bytes" if dtype else ""
+    return OutOfMemoryError(
+        f"DefaultCPUAllocator: can't allocate memory{asked}. Error code 12 (Cannot allocate memory)"
+    )
+
+
+def with_room(make: Callable) -> Callable:
+    """A function that allocates by numpy; where there is no memory, PyTorch's error."""
+
+    @wraps(make)
+    def call(*args: Any, **given: Any) -> Any:
+        try:
+            return make(*args, **given)
+        except MemoryError as error:
+            raise no_room(error) from None
+
+    return call
 
 
 class DeviceLostError(DeviceError):

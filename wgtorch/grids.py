@@ -8,6 +8,7 @@ import numpy as np
 
 from wgtorch.create import made, place
 from wgtorch.dtype import DType, int64
+from wgtorch.errors import with_room
 from wgtorch.integers import integer
 from wgtorch.tensor import Tensor
 
@@ -24,6 +25,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64,
     return triangle("triu_indices", row, col, offset, dtype, device)
 
 
+@with_room
 def triangle(name: str, row: int, col: int, offset: int, dtype: DType, device: Any) -> Tensor:
     sizes = [("row", row), ("col", col), ("offset", offset)]
     row, col, offset = [integer(name, n, size, i) for i, (n, size) in enumerate(sizes, 1)]

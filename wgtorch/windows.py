@@ -9,6 +9,7 @@ import numpy as np
 
 from wgtorch.create import made, place
 from wgtorch.dtype import DType, asked, get_default_dtype
+from wgtorch.errors import with_room
 from wgtorch.tensor import Tensor
 
 C_TYPES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
@@ -38,6 +39,7 @@ def made_of(name: str, size: int, periodic: bool, shape: Callable, dtype: DType 
     return made(array, dtype, place(device), requires_grad)
 
 
+@with_room
 def sampled(size: int, periodic: bool, shape: Callable) -> np.ndarray:
     if size < 2:
         return np.ones(size)

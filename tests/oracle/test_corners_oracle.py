@@ -66,6 +66,10 @@ x.addmm(x[:, :2], x, alpha=1j) ; x.addmm(x[:, :2], x, beta=1j) ; x.addcmul(x, x,
 x.index_add(0, t([0]), x[:1], alpha=1j) ; x[None].baddbmm(x[None, :, :2], x[None], alpha=1j)
 torch.rand(dtype=torch.float32) ; torch.randn(dtype=torch.float32)
 torch.ones() ; torch.zeros() ; torch.empty() ; torch.ones(())
+
+nn.LSTM(3, 3)(x.half()) ; nn.GRU(3, 3)(x.long()) ; nn.RNN(3, 3)(x.half())
+F.dropout(x, float('nan')) ; F.dropout(x, float('nan'), False) ; nn.Dropout(float('nan'))(x)
+F.dropout(x, 2.0) ; F.alpha_dropout(x, float('nan'))
 """
 EXPRESSIONS = [part.strip() for part in CORNERS.replace("\n", ";").split(";") if part.strip()]
 

@@ -12,6 +12,7 @@ import numpy as np
 from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
+from wgtorch.errors import no_room, with_room
 from wgtorch.layout import remembered
 from wgtorch.storage import Lens, Storage, Value, View, gift
 
@@ -22,6 +23,7 @@ class CPU:
     def __init__(self, device: Device):
         self.device = device
 
+    @with_room
     def upload(self, array, dtype):
         flat = np.array(array, dtype=dtype.np, order="C").reshape(-1)
         return Value(self.device, dtype, flat.size, flat)
@@ -61,9 +63,12 @@ class CPU:
                 return self._made(arrays[0], typed.dtype, out)
             result = op.reference(*arrays, **attrs) if attrs else op.reference(*arrays)
             return self._made(result, typed.dtype, out, arrays)
+        except MemoryError as error:
+            raise no_room(error) from None
         finally:
             restore(token)
 
+    @with_room
     def draw(self, op, seed, offset, out):
         return self._made(op.reference(seed, offset, out.numel).reshape(out.shape), op.dtype, out)
 
@@ -80,6 +85,8 @@ class CPU:
                 return self._made(results, fold.dtypes[0], fold.out, (array,))
             made = zip(results, fold.dtypes, strict=True)
             return tuple([self._made(result, dtype, fold.out, (array,)) for result, dtype in made])
+        except MemoryError as error:
+            raise no_room(error) from None
         finally:
             restore(token)
 
@@ -105,6 +112,8 @@ class CPU:
             attrs = call.attrs
             result = reference(*arrays, **attrs) if attrs else reference(*arrays)
             return (self._made(result, dtype, out, arrays),)
+        except MemoryError as error:
+            raise no_room(error) from None
         finally:
             restore(token)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wgtorch.dtype import float32, float64, int32
+from wgtorch.errors import with_room
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Map, Other, declare
 from wgtorch.ops.indexing import spread_base
@@ -152,6 +153,7 @@ FILTERS = {
 
 
 def with_bands(door):
+    @with_room
     def call(input, dim, out, way, back=False):
         size, way = input.shape[dim], Way(*way)
         if input.dtype is int32:
