@@ -18,11 +18,8 @@ from wgtorch import (
     where,
     xlogy,
 )
-from wgtorch.autograd import Function
 from wgtorch.ops.arguments import common_dtype
 from wgtorch.ops.requirements import within
-
-LARGEST_LOG = -100.0  # logarithms of probabilities are cut off here, as in PyTorch
 
 
 def check_reduction(reduction: str) -> None:
@@ -189,34 +186,6 @@ def kl_div(
     return reduced(loss, reduction)
 
 
-class BinaryCrossEntropy(Function):
-    """Its own gradient, as that of the cut off logarithms would be NaN at 0 and 1."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, target: Tensor) -> Tensor:
-        ctx.save_for_backward(input, target)
-        log, log_rest = logs(input)
-        return (target - 1) * log_rest - target * log
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        input, target = ctx.saved_tensors
-        to_input = to_target = None
-        if ctx.needs_input_grad[0]:
-            to_input = grad * (input - target) / ((1 - input) * input).clamp(min=1e-12)
-        if ctx.needs_input_grad[1]:
-            log, log_rest = logs(input)
-            to_target = grad * (log_rest - log)
-        return to_input, to_target
-
-
-def logs(probability: Tensor) -> tuple[Tensor, Tensor]:
-    return (
-        probability.log().clamp(min=LARGEST_LOG),
-        (-probability).log1p().clamp(min=LARGEST_LOG),
-    )
-
-
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -237,7 +206,7 @@ def binary_cross_entropy(
     for name, given in (("input", input), ("target", target)):
         refusal = f"binary_cross_entropy: all elements of {name} should be between 0 and 1"
         within(given, 0, 1, refusal)
-    loss = BinaryCrossEntropy.apply(input, target)
+    loss = input._binary_cross_entropy(target)
     loss = loss if weight is None else loss * weight
     return reduced(loss, reduction)
 

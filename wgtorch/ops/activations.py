@@ -10,7 +10,7 @@ from wgtorch.layout import wrap_dim
 from wgtorch.lazy import Lazy
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import floats_only
-from wgtorch.ops.samples import binary, normal, options, unary, wide
+from wgtorch.ops.samples import binary, normal, options, share, unary, wide
 
 special = Lazy("scipy.special")
 F = "nn.functional."
@@ -44,6 +44,28 @@ def sigmoid(input):
 def logsigmoid(input):
     "log(sigmoid(input)), without overflow on the way"
     return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
+
+
+def slope_of_cross_entropy(grad, input, other):
+    """As if no logarithm was cut off, and finite where one was."""
+    return grad * (input - other) / ((1 - input) * input).clamp(min=1e-12)
+
+
+@elementwise(
+    "(other - 1) * clamp_min(log1p(-input), -100) - other * clamp_min(log(input), -100)",
+    vjp={
+        "input": slope_of_cross_entropy,
+        "other": lambda grad, input: grad * ((-input).log1p() - input.log()),
+    },
+    samples=binary(share, share),
+    refuses=floats_only("binary_cross_entropy"),
+    inplace=False,
+)
+def _binary_cross_entropy(input, other):
+    "Binary cross entropy of probabilities, logarithms from -100 on"
+    with np.errstate(divide="ignore"):
+        log, log_rest = np.log(input), np.log1p(-input)
+    return (other - 1) * np.maximum(log_rest, -100) - other * np.maximum(log, -100)
 
 
 @elementwise(

@@ -18,6 +18,11 @@ def inside(rng, *shape):
     return rng.uniform(-0.9, 0.9, shape).astype(np.float32)
 
 
+def share(rng, *shape):
+    """Within (0, 1), away from the ends."""
+    return rng.uniform(0.1, 0.9, shape).astype(np.float32)
+
+
 def beyond(rng, *shape):
     """Above 1, away from it."""
     return rng.uniform(1.1, 4, shape).astype(np.float32)
