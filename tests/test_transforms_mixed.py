@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wgtorch as torch
-from wgtorch.func import hessian, jacfwd, jvp, vmap
+from wgtorch.func import grad, hessian, jacfwd, jvp, vmap
 from wgtorch.nn.functional import layer_norm, linear
 
 
@@ -79,3 +79,37 @@ def test_a_jacobian_keeps_no_graph_that_nobody_asked_for(device):
         assert not jacfwd(f)(x).requires_grad
         assert jacfwd(f)(x.clone().requires_grad_()).requires_grad
     assert not hessian(torch.linalg.det)(x).requires_grad
+
+
+def test_detached_is_constant_for_every_transform_outside(device):
+    x = torch.tensor([2.0, 3.0], device=device)
+
+    def stopped(a):
+        return a.detach() * a
+
+    assert grad(lambda x: vmap(stopped)(x[None]).sum())(x).tolist() == [2, 3]
+    assert jvp(stopped, (x,), (ones(device, 2),))[1].tolist() == [2, 3]
+    assert jvp(lambda a: a.data * a, (x,), (ones(device, 2),))[1].tolist() == [2, 3]
+    assert not hessian(lambda a: stopped(a).sum())(x).any()
+    leaf = x.clone().requires_grad_()
+    vmap(lambda a: jvp(stopped, (a,), (a,))[1])(leaf).sum().backward()
+    assert leaf.grad.tolist() == [2, 3]
+
+
+def test_ones_of_a_transform_that_has_ended_are_not_those_of_the_next(device):
+    def slope(x):
+        with torch.enable_grad():
+            x = x.clone().requires_grad_()
+            return torch.autograd.grad((x * x).sum(), x)[0]
+
+    for _ in range(2):
+        moved = vmap(lambda d: jvp(slope, (ones(device, 2),), (d,))[1])(torch.eye(2, device=device))
+        close(moved, 2 * np.eye(2))
+        close(vmap(slope)(ones(device, 3, 2)), 2 * np.ones((3, 2)))
+
+
+def test_binary_cross_entropy_in_transforms(device):
+    loss = torch.nn.functional.binary_cross_entropy
+    x, y = torch.tensor([[0.2, 0.7], [0.3, 0.9]], device=device)
+    close(hessian(lambda a: loss(a, y))(x), np.diag([4.296875, 1.473923]))
+    close(vmap(loss)(torch.stack([x, y]), torch.stack([y, y])), [0.540218, 0.467974])

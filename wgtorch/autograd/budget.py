@@ -77,7 +77,7 @@ class Purse:
 
     def pack(self, tensor: Any) -> Any:
         if is_parameter_memory(tensor):
-            return tensor.detach()
+            return tensor.bare()
         kept = Kept(self, tensor)
         with self.lock:
             if kept.memory.is_out:

@@ -87,7 +87,7 @@ class Frame:
             saved.append(facts_of(tensor))
             names.append(state.slot)
             if place < len(self.held) and self.held[place]() is not None:
-                values[place] = tensor.detach()
+                values[place] = tensor.bare()
             if self.options.early_stop and len(saved) == len(self.facts):
                 raise _Enough
             return values.get(place)
@@ -141,7 +141,7 @@ class Input:
     def opened(self) -> Any:
         kept = self.kept
         tensor = kept.opened(Slot(self, "input")) if type(kept) is Packed else unrooted(kept)
-        return tensor.detach().requires_grad_(self.wants)
+        return tensor.bare().requires_grad_(self.wants)
 
     def name(self) -> str:
         return "checkpoint"

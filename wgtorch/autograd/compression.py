@@ -216,7 +216,7 @@ class Packer:
         format = self.format_of(tensor)
         if format is None:
             return tensor
-        parts = format.pack(tensor.detach(), self.block)
+        parts = format.pack(tensor.bare(), self.block)
         fulfil(parts)  # or they would hold on to what they are made of
         return Compressed(format, parts, tensor.layout, tensor.dtype, self.block)
 

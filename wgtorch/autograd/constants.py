@@ -13,12 +13,14 @@ _known: dict[tuple, tuple[Any, Any]] = {}  # with the backend: a lost device tak
 def element(like: Any, number: int) -> Any:
     """The Value with that one number, on the device and of the dtype of `like`."""
     value = like.storage.value
-    key, backend = (value.device, value.dtype, number), value.device.backend
+    device = value.device.root if value.device.level >= 1 else value.device
+    key, backend = (device, value.dtype, number), device.backend
     known = _known.get(key)
     if known is None or known[0] is not backend:
-        made = like.new_full((), number, dtype=value.dtype.plain)
+        made = like.new_full((), number, dtype=value.dtype.plain, device=device)
         known = _known[key] = backend, made.storage.value
-    return known[1]
+    # a Value of a transform ends with it
+    return known[1] if device is value.device else value.device.backend.held(known[1])
 
 
 def repeated(like: Any, number: int) -> Any:

@@ -137,7 +137,7 @@ def grad(
                 "materialize_grads cannot be used when the given input is a GradientEdge"
             )
         found = [zeros_like(t) if g is None else g for g, t in zip(found, targets, strict=True)]
-    return tuple([g if g is None or create_graph else g.detach() for g in found])
+    return tuple([g if g is None or create_graph else g.bare() for g in found])
 
 
 def batched(

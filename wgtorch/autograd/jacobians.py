@@ -133,7 +133,7 @@ def check_forward(create_graph: bool, strict: bool, vectorize: bool) -> None:
 def by_columns(func: Callable, inputs: Any) -> Any:
     """All columns at once, by forward mode."""
     several, given = as_tuple(inputs, "inputs", "jacobian")
-    points = [t.detach() for t in given]
+    points = [t.bare() for t in given]
     many = False
 
     def push(*directions: Any) -> tuple:
@@ -150,7 +150,7 @@ def by_columns(func: Callable, inputs: Any) -> Any:
         return tuple([p.detach().new_zeros(p.layout.shape) if t is None else t for p, t in parts])
 
     columns = vmap(push)(*units(points))
-    rows = [split(c.detach(), points) for c in columns]
+    rows = [split(c.bare(), points) for c in columns]
     parts = [tuple(row) if several else row[0] for row in rows]
     return tuple(parts) if many else parts[0]
 

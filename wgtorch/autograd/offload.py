@@ -55,7 +55,7 @@ class save_on_cpu(saved_tensors_hooks):
             if tensor.device.type == "cpu" or (
                 not offload_parameters and is_parameter_memory(tensor)
             ):
-                return tensor.detach()
+                return tensor.bare()
             nodes = prefetch
             if nodes is None:
                 nodes = getattr(tensor.device.backend, "prefetch", 0)

@@ -113,7 +113,7 @@ class Problem:
 
     def returned(self, parts: Sequence[Any], several: bool) -> Any:
         """Tensors as users get them."""
-        ended = tuple([t if self.create_graph else t.detach() for t in parts])
+        ended = tuple([t if self.create_graph else t.bare() for t in parts])
         return ended if several else ended[0]
 
 
@@ -121,7 +121,7 @@ def own(tensor: Any, create_graph: bool, wants: bool = True) -> Any:
     """A tensor that only the function sees; it leads back to `tensor` if asked."""
     if create_graph and tensor.requires_grad:
         return tensor.view(tensor.layout.shape)
-    return tensor.detach().requires_grad_(wants)
+    return tensor.bare().requires_grad_(wants)
 
 
 def as_tuple(given: Any, what: str, name: str) -> tuple[bool, tuple]:

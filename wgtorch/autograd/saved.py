@@ -144,7 +144,7 @@ class Packed:
                     f" as {self.dtype}"
                 )
             with running_hook("unpack", "cast", ""):
-                tensor = tensor.detach().to(self.dtype)
+                tensor = tensor.bare().to(self.dtype)
         return tensor
 
 

@@ -62,7 +62,7 @@ class SavedTensor:
         if self._place is None:
             return None
         kept = self._node.slot_at(self._place)
-        return kept.packed if type(kept) is Packed else self.unpack().detach()
+        return kept.packed if type(kept) is Packed else self.unpack().bare()
 
     def __repr__(self) -> str:
         return f"<SavedTensor of {self._node.name()}>"

@@ -75,7 +75,7 @@ class spill_to_disk(saved_tensors_hooks):
             small = tensor.layout.numel * tensor.dtype.itemsize < max(1, min_size)
             within = tensor.storage.value.device.level  # a transform: there are no bytes yet
             if small or within or (not offload_parameters and is_parameter_memory(tensor)):
-                return tensor.detach()
+                return tensor.bare()
             return Slip(desk, tensor, prefetch)
 
         super().__init__(pack, unload)

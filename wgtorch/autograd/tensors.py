@@ -205,12 +205,19 @@ class Differentiable:
     # Without a past
 
     def detach(self) -> Any:
-        """The same memory without a past: nothing done to it is recorded."""
+        """The same memory without a past: nothing done to it is recorded. Of transforms that are
+        under way none sees where it came from."""
+        device = self.storage.value.device  # type: ignore[attr-defined]
+        return device.backend.severed(self).bare() if device.level >= 1 else self.bare()
+
+    def bare(self) -> Any:
+        """The same memory without a past of its own; what it holds in a transform has one still."""
         return self.over(self.storage, self.layout)  # type: ignore[attr-defined]
 
     @property
     def data(self) -> Any:
-        return self.detach()
+        device = self.storage.value.device  # type: ignore[attr-defined]
+        return device.backend.data(self) if device.level >= 1 else self.bare()
 
     @data.setter
     def data(self, data: Any) -> None:

@@ -59,6 +59,16 @@ class DualBackend(LevelBackend):
         held = self.held_as(primal, tangent)
         return Value(self.device, primal.storage.value.dtype, out.numel, held)
 
+    def severed(self, tensor: Any) -> Any:
+        return super().severed(self.data(tensor))
+
+    def data(self, tensor: Any) -> Any:
+        value = tensor.storage.value
+        if value.buffer.tangent is None:
+            return tensor.bare()
+        again = Value(self.device, value.dtype, value.numel, value.buffer._replace(tangent=None))
+        return tensor.over(Storage(again), tensor.layout)
+
     def primal(self, view: View) -> Any:
         return seen(view.storage.value.buffer.primal, view.layout)
 

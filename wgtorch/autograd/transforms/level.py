@@ -118,6 +118,14 @@ class LevelBackend:
         alias.past, alias._wants, alias.output_nr = tensor.past, tensor._wants, tensor.output_nr
         return alias
 
+    def severed(self, tensor: Any) -> Any:
+        """With what it holds as `detach` leaves it."""
+        return self.mapped(tensor, severed)
+
+    def data(self, tensor: Any) -> Any:
+        """What its `.data` is: without its past in this transform, and only in this one."""
+        return tensor.bare()
+
     def source(self, view: View) -> Any:
         return view
 
@@ -280,7 +288,14 @@ def detached(tensor: Any, but: Collection[int]) -> Any:
     if number >= 1:
         backend = tensor.storage.value.device.backend
         tensor = backend.mapped(tensor, lambda part: detached(part, but))
-    return tensor if number in but or not tensor.requires_grad else tensor.detach()
+    return tensor if number in but or not tensor.requires_grad else tensor.bare()
+
+
+def severed(tensor: Any) -> Any:
+    """Without a past or a tangent at any level; itself if it has none."""
+    if level_of(tensor) >= 1:
+        tensor = tensor.storage.value.device.backend.severed(tensor)
+    return tensor.bare() if tensor.requires_grad else tensor
 
 
 def lift_to_top(tensor: Any) -> Any:

@@ -84,7 +84,7 @@ class Differentiation:
             tensor = device.backend.mapped(tensor, self.ended)
         if not tensor.requires_grad or self.leads_on([tensor]):
             return tensor
-        return tensor.detach()
+        return tensor.bare()
 
     def gradients(self, outputs: list[Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
         """Of the outputs that depend on the inputs; zeros for inputs that play no part."""

@@ -181,7 +181,7 @@ def rooted(primals: list[Any], moves: list[Any]) -> tuple[list[Any], list[Any], 
 
 
 def fresh(tensor: Any) -> Any:
-    return tensor.detach().requires_grad_()
+    return tensor.bare().requires_grad_()
 
 
 def flat(values: Sequence[Any]) -> list[Any]:
