@@ -83,6 +83,7 @@ def test_messages_help():
         einops.rearrange(x, "a (b c -> a")
     with pytest.raises(EinopsError, match="mean of torch.int64"):
         einops.reduce(torch.ones(2, dtype=torch.int64), "a ->", "mean")
+    assert einops.reduce(torch.tensor([[1], [2]]), "a b -> b a", "mean").tolist() == [[1, 2]]
     with pytest.raises(TypeError, match="must be Tensor"):
         einops.rearrange(3, "a -> a")
 

@@ -85,7 +85,7 @@ def reduce(tensor: Tensor | Sequence[Tensor], pattern: str, reduction: Reduction
             f" tensor and dims, not {type(reduction).__name__}"
         )
     x, found = steps("reduce", tensor, pattern, axes_lengths)
-    if reduction == "mean" and not (x.is_floating_point() or x.is_complex()):
+    if found.lost and reduction == "mean" and not (x.is_floating_point() or x.is_complex()):
         raise EinopsError(f"reduce(): the mean of {x.dtype!r} is not defined; call .float() first")
     if found.lost:
         x = (REDUCTIONS[reduction] if isinstance(reduction, str) else reduction)(x, found.lost)
