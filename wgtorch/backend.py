@@ -1,6 +1,6 @@
 """The contract a backend signs, the register of those that have, and what may stand before them.
 
-One method per *kind* of op, so a new op needs no new method and a new backend only these eleven.
+One method per *kind* of op, so a new op needs no new method and a new backend only these twelve.
 Shapes and dtypes are settled before: a backend is told where its result goes.
 """
 
