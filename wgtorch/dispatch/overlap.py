@@ -56,22 +56,31 @@ def size_in(view: View) -> int:
     return (storage.dtype if type(storage) is Lens else storage.value.dtype).itemsize
 
 
-def apartness(op: Op) -> Callable[..., None]:
-    """What refuses to write an op's result to a tensor, given the op's arguments but that one."""
+def apartness(op: Op) -> tuple[Callable[..., bool], Callable[..., None]]:
+    """What asks whether some of an op's result might be written to what the op reads, and what then
+    refuses to; of the tensor written to, and of the op's arguments but that one."""
     how, names = op.apart, [*op.parameters]
     others = {name for name, mark in op.markers.items() if mark == "Other"}  # read before
 
     def check(target: Any, args: tuple, given: dict[str, Any], skipped: int = 0) -> None:
-        if not how or (how == "part" and not given and not may_share(target, args)):
-            return
         pairs = [*zip(names[skipped:], args, strict=False), *given.items()]
         check_apart(target, [value for name, value in pairs if name not in others], how)
 
-    return check
+    return {"": never, "part": may_share, "all": always}[how], check
 
 
-def may_share(target: Tensor, args: tuple) -> bool:
+def never(target: Tensor, args: tuple, given: dict[str, Any] | None = None) -> bool:
+    return False
+
+
+def always(target: Tensor, args: tuple, given: dict[str, Any] | None = None) -> bool:
+    return True
+
+
+def may_share(target: Tensor, args: tuple, given: dict[str, Any] | None = None) -> bool:
     """Whether one of the arguments may be another view of the memory of `target`."""
+    if given:
+        return True
     storage = target.storage
     for other in args:
         if isinstance(other, View) and (

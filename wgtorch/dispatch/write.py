@@ -154,12 +154,13 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     door, name = FACES[op.name], op.name + "_"
     direct = getattr(op, "ufunc", None) is not None and DEBUG < 5
     door = op.method(door) if callable(op.method) else door
-    check = apartness(op)
+    shares, check = apartness(op)
 
     def call(self, *args, **given):
         if (self._wants or self._base is not None) and state.recording:
             check_writable(self)
-        check(self, args, given, 1)
+        if shares(self, args, given):
+            check(self, args, given, 1)
         if state.hooks is not None and is_hooked(self, args, given):
             return write(self, door(self, *args, **given), name, True)
         with turn:
@@ -200,10 +201,11 @@ def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) 
 def taking_over(op: Op) -> Callable[..., Tensor]:
     """The `name_` form of an op that changes few of its input's elements."""
     door, name = FACES[op.name], op.name + "_"
-    check = apartness(op)
+    shares, check = apartness(op)
 
     def call(self, *args, **given):
-        check(self, args, given, 1)
+        if shares(self, args, given):
+            check(self, args, given, 1)
         return overwritten(door, name, self, *args, **given)
 
     call.__name__ = call.__qualname__ = name
@@ -283,7 +285,7 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
 def public(op: Op) -> Callable[..., Any]:
     """The op as `wgtorch.name`: its door, and `out=` (one tensor, or one per result)."""
     door, name = FACES[op.name], op.name
-    check = apartness(op)
+    shares, check = apartness(op)
 
     def call(*args, out=None, **given):
         if out is None:
@@ -293,7 +295,7 @@ def public(op: Op) -> Callable[..., Any]:
                 raise blamed(op, args, given, error) from None
         result = door(*args, **given)
         for place in out if isinstance(out, list | tuple) else (out,):
-            if isinstance(place, View):
+            if isinstance(place, View) and shares(place, args, given):
                 check(place, args, given)
         if isinstance(result, tuple):
             if not isinstance(out, list | tuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from typing import Any
 
 from wgtorch.dtype import SCALARS, DType, fitting, float32, of_number, result_kind
@@ -35,9 +34,15 @@ def common_dtype(*tensors: Any) -> DType:
     return result_kind(*[t.dtype if t.ndim else t.dtype.zero_dim for t in tensors])
 
 
+def is_usual(number: Any) -> bool:
+    """Whether it is a number of Python's that is no matter to any float32."""
+    kind = type(number)
+    return (kind is float or kind is int) and -3e38 < number < 3e38
+
+
 def as_element(number: Any, dtype: DType) -> Any:
     """A Python number as an element of such a tensor."""
-    if dtype is float32 and type(number) is float and not 3e38 < abs(number) < inf:
+    if dtype is float32 and is_usual(number):
         return number
     return fitting(number, dtype) if isinstance(number, SCALARS) else number
 

@@ -11,6 +11,7 @@ from wgtorch.ops.arguments import (
     C_NAMES,
     as_element,
     floats_only,
+    is_usual,
     nothing,
     required,
     unsupported,
@@ -230,9 +231,11 @@ def clamp_max(input, max):
 
 def bounds(op: str, input, *numbers):
     """Numbers as bounds, which the dtype that all have in common must be able to hold."""
-    if not isinstance(input, View) or not all([type(n) in REAL for n in numbers]):
+    if not isinstance(input, View):
         return numbers
     dtype = input.storage.value.dtype
+    if not all([type(n) in REAL for n in numbers]):
+        return numbers
     if dtype.category < 2:
         dtype = result_kind(dtype, *map(type, numbers))
     if dtype is bool_:
@@ -254,6 +257,8 @@ def with_either_bound(door):
                 return input.clamp_min(min)
             if min is None:
                 return input.clamp_max(max)
+            if is_usual(min) and is_usual(max) and input.storage.value.dtype is float32:
+                return door(input, min, max)
             return door(input, *bounds("clamp", input, min, max))
         except TypeError:
             for name, value in (("min", min), ("max", max)):
