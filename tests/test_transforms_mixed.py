@@ -7,7 +7,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.func import grad, hessian, jacfwd, jvp, vmap
-from wgtorch.nn.functional import layer_norm, linear
+from wgtorch.nn.functional import embedding, layer_norm, linear
 
 
 def close(tensor, want):
@@ -113,3 +113,19 @@ def test_binary_cross_entropy_in_transforms(device):
     x, y = torch.tensor([[0.2, 0.7], [0.3, 0.9]], device=device)
     close(hessian(lambda a: loss(a, y))(x), np.diag([4.296875, 1.473923]))
     close(vmap(loss)(torch.stack([x, y]), torch.stack([y, y])), [0.540218, 0.467974])
+
+
+@pytest.mark.parametrize(
+    ("dims", "want"),
+    [((0, None), [[0, 0, 1]] * 2), ((None, 0), [0, 1, 1]), ((0, 0), [[0, 0, 1], [0, 1, 1]])],
+)
+def test_an_embedding_in_a_batch_keeps_its_padding_and_counts(device, dims, want):
+    indices = torch.tensor([[0, 2, 0], [2, 1, 1]], device=device)
+    rows = indices if dims[1] == 0 else indices[0]
+    weights = ones(device, *[2] * (dims[0] == 0), 3, 2)
+
+    def taken(weight, index):
+        return embedding(index, weight, padding_idx=0, scale_grad_by_freq=True)
+
+    got = grad(lambda weights: vmap(taken, dims)(weights, rows).sum())(weights)
+    assert got[..., 0].tolist() == want

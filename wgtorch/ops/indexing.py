@@ -324,14 +324,16 @@ def without(t, dim: int) -> tuple[int, ...]:
 
 def embedding_grad(grad, input_shape, index, dim, padding_idx, scale_grad_by_freq):
     index = index.reshape((-1,))
-    grad = grad.reshape((index.layout.numel, input_shape[1]))
+    rest = input_shape[dim + 1 :]
+    each = (-1, *[1] * len(rest))  # a number for each index beside what it has taken
+    grad = grad.reshape((*input_shape[:dim], index.layout.numel, *rest))
     if padding_idx >= 0:
-        grad = grad.masked_fill((index == padding_idx).unsqueeze(1), 0)
+        grad = grad.masked_fill((index == padding_idx).reshape(each), 0)
     if scale_grad_by_freq:
-        often = grad.new_zeros((input_shape[0],)).index_add(
+        often = grad.new_zeros((input_shape[dim],)).index_add(
             0, index, grad.new_ones(index.layout.shape)
         )
-        grad = grad / often.index_select(0, index).unsqueeze(1)
+        grad = grad / often.index_select(0, index).reshape(each)
     return grad.new_zeros(input_shape).index_add(dim, index, grad)
 
 

@@ -21,12 +21,20 @@ def take(batch: Batch) -> Any:
             return batch.run(inputs, dim=1).reshape((batch.size, *batch.outs[0].shape))
         return batch.run(inputs, dim=dim + 1)
     index = batch.whole("index")
+    run = batch.run if batch.op.name == "_embedding" else by_index
     if not batch.is_batched("input"):
-        taken = level.doors["_index"](batch.below("input"), index, dim)
-        return taken.movedim(dim, 0)
+        return run({"input": batch.below("input"), "index": index}, dim=dim).movedim(dim, 0)
     merged = merge(batch.whole("input"), dim + 1)
-    taken = level.doors["_index"](merged, shifted(index, batch, dim), 0)
-    return part(taken, len(index.layout.shape), dim)
+    given = {"input": merged, "index": shifted(index, batch, dim)}
+    padding = batch.attrs.get("padding_idx", -1)
+    if padding < 0:
+        return part(run(given, dim=0), len(index.layout.shape), dim)
+    taken = run(given, dim=0, padding_idx=-1)  # each sample has a row of that number
+    return taken.where((index != padding).unsqueeze(-1), taken.bare())
+
+
+def by_index(inputs: dict[str, Any], dim: int) -> Any:
+    return level.doors["_index"](inputs["input"], inputs["index"], dim)
 
 
 @rule("_index_add", "_index_put")
