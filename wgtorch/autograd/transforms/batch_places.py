@@ -3,6 +3,7 @@ dimension that is indexed, and each index moves to its sample's part."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from wgtorch.autograd.transforms import level
@@ -21,7 +22,7 @@ def take(batch: Batch) -> Any:
             return batch.run(inputs, dim=1).reshape((batch.size, *batch.outs[0].shape))
         return batch.run(inputs, dim=dim + 1)
     index = batch.whole("index")
-    run = batch.run if batch.op.name == "_embedding" else by_index
+    run: Callable = batch.run if batch.op.name == "_embedding" else by_index
     if not batch.is_batched("input"):
         return run({"input": batch.below("input"), "index": index}, dim=dim).movedim(dim, 0)
     merged = merge(batch.whole("input"), dim + 1)
