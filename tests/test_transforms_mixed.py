@@ -129,3 +129,20 @@ def test_an_embedding_in_a_batch_keeps_its_padding_and_counts(device, dims, want
 
     got = grad(lambda weights: vmap(taken, dims)(weights, rows).sum())(weights)
     assert got[..., 0].tolist() == want
+
+
+def test_a_tangent_written_into_what_others_differentiate(device):
+    x, c = ones(device, 2), torch.tensor(3.0, device=device)
+
+    def moved(c):
+        def written(x):
+            kept = c * ones(device, 3)
+            kept[:2] = x * c
+            return kept * kept
+
+        return jvp(written, (x,), (x,))[1]
+
+    assert grad(lambda c: moved(c).sum())(c).item() == 4 * 2 * 3
+    assert vmap(moved)(c[None]).tolist() == [[18, 18, 0]]
+    outer = grad(lambda c: jvp(lambda x: (c * ones(device, 3)).copy_(x), (c,), (c,))[0].sum())
+    assert outer(c).item() == 3

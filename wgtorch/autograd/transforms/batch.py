@@ -293,7 +293,7 @@ class BatchBackend(LevelBackend):
         """The one tensor that all samples have."""
         return self.below(view) if self.known(view.storage.value).size is None else None
 
-    def take_over(self, storage: Storage) -> None:
+    def take_over(self, target: Any) -> None:
         raise RuntimeError(IN_PLACE)
 
     def check_truth(self, view: View) -> None:

@@ -171,8 +171,14 @@ class DualBackend(LevelBackend):
         storage.value = Value(self.device, value.dtype, value.numel, self.held_as(primal, moved))
         seen(primal, layout).copy_(self.primal(source))
 
-    def take_over(self, storage: Storage) -> None:
-        storage.value = self.held(storage.value)
+    def take_over(self, target: Any) -> None:
+        base = target._base
+        if base is None or base.storage is not target.storage:
+            base = target
+        primal = seen(frozen(base), Layout.contiguous((base.storage.value.numel,)))
+        base.storage.value = self.lifted(primal).storage.value
+        for tensor in (base, target):  # the past is the primal's from now on
+            tensor.past, tensor._wants, tensor.output_nr = None, False, 0
 
     def reseen(self, value: Value, dtype: Any) -> Value:
         """Complex numbers as pairs of real ones, or pairs as complex numbers."""

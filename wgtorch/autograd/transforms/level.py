@@ -166,8 +166,9 @@ class LevelBackend:
     def check_truth(self, view: View) -> None:
         """Raises where the program may not depend on data."""
 
-    def take_over(self, storage: Storage) -> None:
-        """Makes the variable of a level below, which is about to be written, one of this level."""
+    def take_over(self, target: Any) -> None:
+        """Makes what a tensor of a level below looks at, which is about to be written, one of this
+        level."""
         raise NotImplementedError
 
     def synchronize(self) -> None:
@@ -339,7 +340,7 @@ def source_for(target: Any, source: Any) -> Any:
         source = one
     top = highest((target, source))
     if top is not None and level_of(target) < top.level:
-        top.beside(root_of(target.device)).backend.take_over(target.storage)
+        top.beside(root_of(target.device)).backend.take_over(target)
     return source.to(target.device)
 
 
