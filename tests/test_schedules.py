@@ -77,6 +77,24 @@ def test_schedules_resume_from_their_state():
     np.testing.assert_allclose(other.param_groups[0]["lr"], 0.4)
 
 
+def test_a_constant_schedule_keeps_its_factor_under_that_name():
+    schedule = S.ConstantLR(SGD([leaf([1.0])], lr=1.0), 0.5, 2)
+    assert schedule.factor == schedule.state_dict()["factor"] == 0.5
+    schedule.load_state_dict({"factor": 0.25, "last_epoch": 1})
+    schedule.optimizer.step()
+    schedule.step()
+    assert schedule.get_last_lr() == [0.5 / 0.25]
+
+
+def test_a_plateau_has_its_lowest_rate_for_groups_added_later():
+    schedule = S.ReduceLROnPlateau(SGD([leaf([1.0])], lr=1.0), factor=0.1, patience=0, min_lr=0.2)
+    schedule.optimizer.add_param_group({"params": [leaf([1.0])], "lr": 3.0})
+    for _ in range(2):
+        schedule.step(1.0)
+    assert schedule.min_lrs == [0.2, 0.2]
+    np.testing.assert_allclose(schedule.get_last_lr(), [0.2, 0.3])
+
+
 def test_schedules_change_tensor_rates_in_place():
     rate = wt.tensor(1.0)
     p = leaf([1.0])

@@ -105,6 +105,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(
                 "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
             )
+        self.use_beta1 = "betas" in optimizer.defaults
         bases = per_group("base_momentum", optimizer, base)
         tops = per_group("max_momentum", optimizer, top)
         if last == -1:

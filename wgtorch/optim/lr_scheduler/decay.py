@@ -20,24 +20,24 @@ Function = Callable[[int], float]
 
 
 class Scaled(LRScheduler):
-    """Each step multiplies the rates by `factor`, as a whole by `total`."""
+    """Each step multiplies the rates by `_change`, as a whole by `_total`."""
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         """From the step before to step number `last_epoch`."""
         raise NotImplementedError
 
-    def total(self) -> float:
+    def _total(self) -> float:
         """From the first rate to step number `last_epoch`."""
         raise NotImplementedError
 
     def get_lr(self) -> list[Any]:
-        factor = self.factor()
+        factor = self._change()
         if factor == 1:
             return current(self.optimizer)
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        total = self.total()
+        total = self._total()
         return [rate * total for rate in self.base_lrs]
 
 
@@ -50,11 +50,11 @@ class StepLR(Scaled):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         changes = self.last_epoch != 0 and self.last_epoch % self.step_size == 0
         return self.gamma if changes else 1
 
-    def total(self) -> float:
+    def _total(self) -> float:
         return self.gamma ** (self.last_epoch // self.step_size)
 
 
@@ -71,10 +71,10 @@ class MultiStepLR(Scaled):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         return self.gamma ** self.milestones[self.last_epoch]
 
-    def total(self) -> float:
+    def _total(self) -> float:
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
 
 
@@ -85,10 +85,10 @@ class ExponentialLR(Scaled):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         return 1 if self._is_initial else self.gamma
 
-    def total(self) -> float:
+    def _total(self) -> float:
         return self.gamma**self.last_epoch
 
 
@@ -104,16 +104,16 @@ class ConstantLR(Scaled):
     ):
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
-        self.constant, self.total_iters = factor, total_iters
+        self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         if self.last_epoch == 0:
-            return self.constant
-        return 1 / self.constant if self.last_epoch == self.total_iters else 1
+            return self.factor
+        return 1 / self.factor if self.last_epoch == self.total_iters else 1
 
-    def total(self) -> float:
-        return 1 if self.last_epoch >= self.total_iters else self.constant
+    def _total(self) -> float:
+        return 1 if self.last_epoch >= self.total_iters else self.factor
 
 
 class LinearLR(Scaled):
@@ -138,7 +138,7 @@ class LinearLR(Scaled):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         if self.last_epoch == 0:
             return self.start_factor
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -146,7 +146,7 @@ class LinearLR(Scaled):
         rise = self.end_factor - self.start_factor
         return 1 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
 
-    def total(self) -> float:
+    def _total(self) -> float:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * done
 
@@ -164,13 +164,13 @@ class PolynomialLR(Scaled):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def _change(self) -> float:
         if self._is_initial or self.last_epoch > self.total_iters:
             return 1
         left, total = self.total_iters - self.last_epoch, self.total_iters
         return ((left / total) / ((left + 1) / total)) ** self.power
 
-    def total(self) -> float:
+    def _total(self) -> float:
         return (1 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
 
 

@@ -41,8 +41,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.cooldown, self.eps = cooldown, eps
-        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else min_lr
-        self.best = math.inf if mode == "min" else -math.inf
+        listed = isinstance(min_lr, (list, tuple))
+        self.default_min_lr: Any = None if listed else min_lr
+        self.min_lrs: list[float] = list(min_lr) if listed else [min_lr] * groups  # type: ignore[list-item, arg-type]
+        self.best = self.mode_worse = math.inf if mode == "min" else -math.inf
         self.cooldown_counter = self.num_bad_epochs = self.last_epoch = 0
         self._last_lr = current(optimizer)
 
@@ -76,7 +78,9 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups
-        lowest = self.min_lrs if isinstance(self.min_lrs, list) else [self.min_lrs] * len(groups)
+        lowest = self.min_lrs
+        if len(lowest) != len(groups) and self.default_min_lr is not None:
+            lowest = self.min_lrs = [self.default_min_lr] * len(groups)  # groups were added
         if len(lowest) != len(groups):
             raise RuntimeError(
                 f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
