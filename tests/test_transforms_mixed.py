@@ -79,6 +79,8 @@ def test_a_jacobian_keeps_no_graph_that_nobody_asked_for(device):
         assert not jacfwd(f)(x).requires_grad
         assert jacfwd(f)(x.clone().requires_grad_()).requires_grad
     assert not hessian(torch.linalg.det)(x).requires_grad
+    slope = grad(lambda c: jvp(lambda a: torch.complex(a, c * a).abs(), (x,), (x,))[1].sum())
+    assert not slope(x[0, 0]).requires_grad
 
 
 def test_detached_is_constant_for_every_transform_outside(device):

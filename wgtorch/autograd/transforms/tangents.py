@@ -17,8 +17,12 @@ from wgtorch.autograd.gradients import grad
 from wgtorch.autograd.mode import enable_grad, state
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.level import raw
+from wgtorch.autograd.transforms.reverse import Differentiation, Origin
 from wgtorch.op import Elementwise, Op, asks
 from wgtorch.storage import View
+
+HERE = Differentiation()  # that of a tangent: over before anybody else may ask
+HERE.running = False
 
 
 def results_of(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple:
@@ -149,7 +153,7 @@ def of_any(
 
 def twice(results: list[Any], sources: list[Any], along: list[Any], again: bool) -> Sequence[Any]:
     """The tangents of `results`, where those of `sources` are `along`."""
-    seeds = [r.new_ones(r.layout.shape).requires_grad_() for r in results]
+    seeds = [fresh(r.new_ones(r.layout.shape)) for r in results]
     back = grad(results, sources, seeds, create_graph=True, allow_unused=True)
     pairs = [(b, d) for b, d in zip(back, along, strict=True) if b is not None and b.requires_grad]
     if not pairs:
@@ -181,7 +185,10 @@ def rooted(primals: list[Any], moves: list[Any]) -> tuple[list[Any], list[Any], 
 
 
 def fresh(tensor: Any) -> Any:
-    return tensor.bare().requires_grad_()
+    """To differentiate by, here and nowhere else."""
+    alias = tensor.bare()
+    alias.past, alias._wants = Origin(tensor, False, HERE), True
+    return alias
 
 
 def flat(values: Sequence[Any]) -> list[Any]:
