@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import wgtorch as torch
+
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 
@@ -26,3 +28,13 @@ def test_the_examples_run(webgpu, tmp_path, monkeypatch, capsys):
         assert "Self WebGPU time total" in capsys.readouterr().out
     finally:
         names["swish"].unregister()
+
+
+def test_spilling_as_printed_keeps_nothing_in_host_memory(tmp_path):
+    said = re.search(r"`(spill_to_disk\(.*?\))` \|", README.read_text(encoding="utf-8"))[1]
+    x = torch.ones(64, 64, requires_grad=True)
+    context = eval(said, vars(torch.autograd.graph), {"folder": tmp_path})
+    with context:
+        y = x.exp()
+    del y
+    assert context.desk.file is not None

@@ -1,6 +1,7 @@
 """How long hooks and what they packed live, and where they count."""
 
 import asyncio
+import inspect
 import threading
 
 import numpy as np
@@ -300,3 +301,17 @@ def test_hooks_in_a_generator_last_until_it_leaves_them(device):
     next(run)
     x.exp()
     assert len(r.packed) == 1
+
+
+@pytest.mark.parametrize(("context", "signature"), [
+    (graph.save_on_cpu, {"pin_memory": False, "device_type": None, "offload_parameters": False,
+                         "prefetch": None}),
+    (graph.spill_to_disk, {"folder": None, "budget": 256, "limit": None, "prefetch": 2,
+                           "min_size": 1024, "offload_parameters": False}),
+    (graph.device_budget, {"mib": inspect.Parameter.empty, "then": None, "min_size": 0}),
+    (graph.compress, {"kind": "int8", "min_elements": 256, "block": None, "check": None}),
+    (graph.disable_saved_tensors_hooks, {"error_message": None}),
+])  # fmt: skip
+def test_contexts_show_what_they_take(context, signature):
+    parameters = inspect.signature(context).parameters
+    assert {name: p.default for name, p in parameters.items()} == signature

@@ -26,6 +26,12 @@ def under(context: Callable[[], Any], function: Callable[[], Any]) -> Any:
 class Functional(type):
     """Lets a context manager class be called with the function to run in it, too."""
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """As of a context: `inspect` would show that of `__call__` here."""
+        of_init = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return of_init.replace(parameters=[*of_init.parameters.values()][1:])
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         function, args, kwargs = cls.function_of(args, kwargs)  # type: ignore[attr-defined]
         if function is None:

@@ -43,11 +43,12 @@ class spill_to_disk(saved_tensors_hooks):
     """Inside, tensors saved for backward wait on a disk, and return to their device for it.
 
     `folder` is where (by default in the user's cache); the file in it has no name, so nothing is
-    left behind however the process ends. Up to `budget` MiB stay in host memory, the youngest;
-    `limit` is the most MiB on the disk. A full disk raises OSError from the op that saves, and
-    leaves the graph so far as it was. Bytes that come back changed raise RuntimeError. In backward
-    the tensors of the next `prefetch` nodes are read ahead. Tensors of less than `min_size` bytes
-    and parameters stay where they are. `spill_to_disk(fn)` returns `fn()` run inside.
+    left behind however the process ends. Up to `budget` MiB (256; 0 for none) stay in host memory,
+    the youngest: less than that never reaches the disk. `limit` is the most MiB on the disk. A full
+    disk raises OSError from the op that saves, and leaves the graph so far as it was. Bytes that
+    come back changed raise RuntimeError. In backward the tensors of the next `prefetch` nodes are
+    read ahead. Tensors of less than `min_size` bytes and parameters stay where they are.
+    `spill_to_disk(fn)` returns `fn()` run inside.
     """
 
     def __init__(
