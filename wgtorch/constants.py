@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import e, inf, nan, pi
 
+from wgtorch.layout import Layout
+
 newaxis = None
 __all__ = [
     "channels_last", "channels_last_3d", "contiguous_format", "e", "inf", "nan", "newaxis", "pi",
@@ -33,9 +35,14 @@ class MemoryFormat(Word):
 
 
 class LayoutKind(Word):
-    """How elements lie in memory. All tensors here are strided."""
+    """How elements lie in memory. All tensors here are strided: the layout of each, which also
+    says by what strides, equals `torch.strided`."""
 
     __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (self is strided and type(other) is Layout)
 
 
 contiguous_format = MemoryFormat("contiguous_format")
@@ -48,5 +55,5 @@ sparse_coo = LayoutKind("sparse_coo")
 
 def check_strided(op: str, layout: object) -> None:
     """ValueError for what is asked to be sparse."""
-    if layout is not None and layout is not strided:
+    if layout is not None and layout != strided:
         raise ValueError(f"{op} is implemented for strided tensors only, got: {layout}")

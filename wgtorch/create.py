@@ -203,10 +203,12 @@ def constant(name, value, size, named, dtype, device, requires_grad) -> Tensor:
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
-              requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+              requires_grad: bool = False, memory_format: Any = None,
+              layout: Any = None) -> Tensor:  # fmt: skip
     """As `full`, with the shape, dtype and device of `input`."""
     if not isinstance(input, View):
         raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    check_strided("full_like", layout)
     where = Device(device) if device is not None else input.device
     return filled(input.layout.shape, fill_value, dtype or input.dtype, where, requires_grad)
 

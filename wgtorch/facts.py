@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.constants import MemoryFormat, channels_last, channels_last_3d, contiguous_format
 from wgtorch.device import Device
 from wgtorch.layout import wrap_real_dim
 from wgtorch.size import Size
 from wgtorch.storage import Storage, View, memory_of
+
+CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # the dimensions that they are of
 
 
 class Facts(View):
@@ -72,8 +75,20 @@ class Facts(View):
     def storage_offset(self) -> int:
         return self.layout.offset
 
-    def is_contiguous(self) -> bool:
-        return self.layout.is_contiguous
+    def is_contiguous(self, *, memory_format: MemoryFormat = contiguous_format) -> bool:
+        """Whether the elements lie in the order of their indices, or, for channels_last (of 4
+        dimensions) and channels_last_3d (of 5), with dimension 1 as the innermost."""
+        if memory_format is contiguous_format:
+            return self.layout.is_contiguous
+        if type(memory_format) is not MemoryFormat:
+            kind = type(memory_format).__name__
+            raise TypeError(
+                f"is_contiguous(): argument 'memory_format' must be torch.memory_format, not {kind}"
+            )
+        rank = CHANNELS_LAST.get(memory_format)
+        if rank is None:
+            return self.layout.is_contiguous
+        return self.ndim == rank and self.layout.has_channels_last
 
     def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.arrays import as_index
+from wgtorch.config import outside
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.overlap import check_apart
 from wgtorch.dispatch.write import is_put, overwritten, write
@@ -285,7 +286,7 @@ def is_several(index: Any) -> bool:
                 " will be interpreted as tensor index, x[torch.tensor(seq)], which will result"
                 " either in an error or a different result",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=outside(),
             )
             return True
     return False

@@ -103,6 +103,16 @@ class Layout:
         last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         return self.offset + last + 1
 
+    @property
+    def has_channels_last(self) -> bool:
+        """Whether dimension 1 is the innermost, and the rest lie in their order around it."""
+        inside = 1
+        for d in (1, *range(len(self.shape) - 1, 1, -1), 0):
+            if self.shape[d] != 1 and self.strides[d] != inside:
+                return False
+            inside *= self.shape[d]
+        return True
+
     # Other ways to look at the same memory
 
     @remembered

@@ -15,6 +15,7 @@ from wgtorch.autograd.tensors import Differentiable
 from wgtorch.autograd.transforms.encoded import components_of, joined, place_for
 from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
+from wgtorch.constants import check_strided
 from wgtorch.device import Device
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS, cast
@@ -201,7 +202,9 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
         return self.fill_(0)
 
     def new_full(self, size: Any, fill_value: Any, *, dtype: DType | None = None,
-                 device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+                 device: Any = None, requires_grad: bool = False,
+                 layout: Any = None) -> Tensor:  # fmt: skip
+        check_strided("new_full", layout)
         place = Device(device) if device is not None else self.device
         return full(shape_of((size,)), fill_value, dtype or self.dtype, place, requires_grad)
 

@@ -101,3 +101,18 @@ PROGRAMS = (
 def test_a_part_is_written_to_as_in_pytorch(name, program):
     answers = [outcome(lib, lambda t: program(t, VIEWS[name])) for lib in (wgtorch, torch)]
     assert answers[0] == answers[1]
+
+
+SHAPES = [(2, 3), (2, 3, 4, 5), (2, 1, 4, 5), (2, 3, 1, 1), (0, 3, 2, 2), (2, 0, 2, 2),
+          (1, 3, 1, 2), (2, 3, 1, 1, 1), (2, 3, 4, 1, 2)]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_orders_of_memory(shape):
+    def orders(t):
+        x = t.ones(shape)
+        last = x.movedim(1, -1).contiguous().movedim(-1, 1)
+        formats = t.contiguous_format, t.channels_last, t.channels_last_3d, t.preserve_format
+        return [y.is_contiguous(memory_format=f) for y in (x, last) for f in formats]
+
+    assert orders(wgtorch) == orders(torch)

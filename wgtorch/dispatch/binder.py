@@ -29,11 +29,11 @@ def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
     least = max((i + 1 for i, d in enumerate(defaults) if d is MISSING), default=0)
     inputs = tuple(names.index(n) for n in op.inputs)
     attrs = tuple((n, names.index(n)) for n in op.attrs)
-    sizes = _place_of_sizes(op, names)
+    sizes, several = _place_of_sizes(op, names)
     ints = int_places(op)
 
     def bind(args, given):
-        if sizes is not None and len(args) > sizes and not isinstance(args[sizes], list | tuple):
+        if sizes is not None and len(args) > several and not isinstance(args[sizes], list | tuple):
             args = one_by_one(op, args, sizes)
         if ints:
             args, given = with_ints(op, ints, args, given)
@@ -87,12 +87,14 @@ def with_ints(op: Op, ints: tuple, args: tuple, given: dict) -> tuple[tuple, dic
     return tuple(full), named
 
 
-def _place_of_sizes(op: Op, names: tuple[str, ...]) -> int | None:
-    """Where sizes may stand one by one: `x.permute(1, 0)`."""
+def _place_of_sizes(op: Op, names: tuple[str, ...]) -> tuple[int | None, int]:
+    """Where sizes may stand one by one, `x.permute(1, 0)`, and how many arguments it takes more
+    than: where there may be none, as in `x.squeeze(0, 2)`, one alone is no tuple of one."""
     for name, p in op.parameters.items():
-        if p.annotation == "Sizes":
-            return names.index(name)
-    return None
+        if p.annotation in ("Sizes", "Sizes | None"):
+            place = names.index(name)
+            return place, place + (p.annotation != "Sizes")
+    return None, 0
 
 
 def signature(op: Op) -> str:

@@ -18,6 +18,7 @@ from wgtorch import (
     where,
     xlogy,
 )
+from wgtorch.config import outside
 from wgtorch.ops.arguments import common_dtype
 from wgtorch.ops.requirements import within
 
@@ -36,7 +37,7 @@ def named_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     warnings.warn(
         "size_average and reduce args will be deprecated, "
         f"please use reduction='{result}' instead.",
-        stacklevel=3,
+        stacklevel=outside(),
     )
     return result
 
@@ -64,7 +65,7 @@ def of_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         f"Using a target size ({target.shape}) that is different to the input size "
         f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size.",
-        stacklevel=3,
+        stacklevel=outside(),
     )
     shape = broadcast_shapes(input.shape, target.shape)
     return input.expand(shape), target.expand(shape)
@@ -174,7 +175,7 @@ def kl_div(
             "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
             "major release.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     for kind, refused in (("Integral", (0, 1)), ("Complex", (3,))):
         if input.dtype.category in refused or target.dtype.category in refused:

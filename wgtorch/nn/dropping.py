@@ -6,6 +6,7 @@ import warnings
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.config import outside
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -45,7 +46,7 @@ def dropout2d(
         warnings.warn(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
             "will result in an error in a future release.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     return drop_channels(input, p, training, inplace, 2)
 

@@ -45,6 +45,7 @@ from wgtorch import (
     threshold_,
 )  # fmt: skip
 from wgtorch.absent import answer_for
+from wgtorch.config import outside
 from wgtorch.dispatch.blame import blaming
 from wgtorch.nn.bags import embedding_bag
 from wgtorch.nn.criterion import (
@@ -207,7 +208,7 @@ def usual(input: Tensor, dim: int | None, name: str) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. "
         "Change the call to include dim=X as an argument.",
-        stacklevel=4,
+        stacklevel=outside(),
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 

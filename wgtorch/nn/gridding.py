@@ -11,6 +11,7 @@ import numpy as np
 
 import wgtorch
 from wgtorch import Tensor
+from wgtorch.config import outside
 from wgtorch.ops.resampling import cubic_weights
 
 
@@ -41,7 +42,7 @@ def said_corners(align_corners: bool | None, name: str) -> bool:
             f"Default {name} behavior has changed to align_corners=False since 1.3.0. Please"
             " specify align_corners=True if the old behavior is desired. See the documentation of"
             f" {name} for details.",
-            stacklevel=3,
+            stacklevel=outside(),
         )
     return bool(align_corners)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from wgtorch import Tensor, bfloat16, cat, float16, float32, float64, int64, linear, log_softmax
 from wgtorch.autograd.checkpoint import checkpoint
+from wgtorch.config import outside
 from wgtorch.nn.criterion import class_weights, cross_entropy, nll_loss, reduced
 
 HALVES = (float16, bfloat16)
@@ -125,7 +126,7 @@ def linear_cross_entropy(
             " {'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features =="
             f" (). Got {reduction=}, {label_smoothing=}, target.dtype={target.dtype},"
             f" out_features={shape[1:]}.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     bias = None if linear_bias is None else linear_bias.flatten()
     logits = linear(input, linear_weight.flatten(0, -2), bias)

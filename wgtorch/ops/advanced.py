@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.config import outside
 from wgtorch.dtype import bool_, int8, int16, int32, int64, uint8
 from wgtorch.layout import broadcast
 from wgtorch.op import Index, Map, composite, declare
@@ -134,7 +135,7 @@ def check_mask(input: Any, mask: Any, place: int, dim: int) -> None:
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool"
             " instead.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
     for d, size in enumerate(mask.layout.shape):
         if dim + d >= input.ndim or input.layout.shape[dim + d] != size:

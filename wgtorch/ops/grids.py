@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.config import outside
 from wgtorch.dtype import bool_, int64
 from wgtorch.layout import broadcast
 from wgtorch.op import composite
@@ -94,7 +95,7 @@ def meshgrid(*tensors, indexing: str | None = None):
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing"
             " argument.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
         indexing = "ij"
     if indexing not in ("ij", "xy"):

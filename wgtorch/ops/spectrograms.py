@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.config import outside
 from wgtorch.op import composite
 from wgtorch.ops.arguments import required
 from wgtorch.ops.fourier import ifft, irfft
@@ -116,7 +117,7 @@ def stft(input, n_fft: int, hop_length: int | None = None, win_length: int | Non
     size = n_fft if win_length is None else win_length
     of_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if window is None:
-        warnings.warn(NO_WINDOW, UserWarning, stacklevel=2)
+        warnings.warn(NO_WINDOW, UserWarning, stacklevel=outside())
     if return_complex is None:
         if not of_complex:
             raise RuntimeError(MISSING)
@@ -225,7 +226,7 @@ def trimmed(said: str, signal: Any, weight: Any, n_fft: int, center: bool, lengt
             "The length of signal is shorter than the length parameter. Result is being padded with"
             " zeros in the tail. Please check your center and hop_length settings.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=outside(),
         )
     return signal.constant_pad_nd((0, short)) if short > 0 else signal
 
