@@ -148,3 +148,8 @@ def test_hooks_around_loading():
     model.register_load_state_dict_post_hook(lambda m, keys: 3)
     with pytest.raises(AssertionError, match="not expected to return new values"):
         model.load_state_dict({})
+
+
+def test_a_state_is_a_plain_ordered_dict():
+    state = net().state_dict()
+    assert type(state) is OrderedDict and state._metadata["norm"] == {"version": 2}

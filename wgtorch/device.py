@@ -8,6 +8,7 @@ from typing import Any
 from wgtorch.errors import DeviceError
 
 ALIASES = {"cuda": "webgpu", "gpu": "webgpu"}  # what code written for PyTorch says
+MAKES = ("hip", "mps", "vulkan", "xpu")  # GPUs by their makers, as PyTorch names some
 
 
 class Default(threading.local):
@@ -51,9 +52,10 @@ class Device:
             index = int(number)
         name, index = ALIASES.get(name, name), index or 0
         if name not in cls.types:
+            hint = "; the GPU, whatever it is made by, is webgpu" if name in MAKES else ""
             raise DeviceError(
                 f"Expected one of {', '.join(cls.types)} device type at start of device string:"
-                f" {name}"
+                f" {name}{hint}"
             )
         if index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")

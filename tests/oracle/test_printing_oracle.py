@@ -70,6 +70,14 @@ def test_print_options(options):
         torch.set_printoptions(profile="default"), pytorch.set_printoptions(profile="default")
 
 
+@pytest.mark.parametrize("form", [
+    "Upsample(scale_factor=2)", "Upsample(5)", "Upsample(scale_factor=(2, 3))",
+    "UpsamplingNearest2d(scale_factor=2)", "MultiheadAttention(4, 2)",
+])  # fmt: skip
+def test_modules(form):
+    assert repr(eval(form, vars(torch.nn))) == repr(eval(form, vars(pytorch.nn)))
+
+
 def test_bfloat16_and_parts():
     array = NORMAL((4, 6)).astype("f4")
     ours, theirs = torch.tensor(array), pytorch.tensor(array)

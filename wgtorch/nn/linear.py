@@ -57,6 +57,10 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The last map of attention: a Linear, under the name that it has in PyTorch."""
+
+
 class Bilinear(Module):
     """`input1 @ weight[k] @ input2 + bias[k]` for each output feature k."""
 

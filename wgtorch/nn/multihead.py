@@ -8,7 +8,7 @@ import wgtorch
 from wgtorch import Tensor
 from wgtorch.nn import functional as F
 from wgtorch.nn import init
-from wgtorch.nn.linear import Linear
+from wgtorch.nn.linear import NonDynamicallyQuantizableLinear
 from wgtorch.nn.module import Module
 from wgtorch.nn.parameter import Parameter
 
@@ -59,7 +59,7 @@ class MultiheadAttention(Module):
             weight = None if same else parameter(embed_dim, size)
             self.register_parameter(f"{name}_proj_weight", weight)
         self.register_parameter("in_proj_bias", parameter(3 * embed_dim) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **made)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **made)
         for name in ("bias_k", "bias_v"):
             self.register_parameter(name, parameter(1, 1, embed_dim) if add_bias_kv else None)
         self._reset_parameters()

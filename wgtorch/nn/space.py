@@ -17,7 +17,11 @@ class Upsample(Module):
         align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     ):  # fmt: skip
         super().__init__()
-        self.size, self.scale_factor, self.mode = size, scale_factor, mode
+        if isinstance(scale_factor, tuple):
+            self.scale_factor: Any = tuple([float(factor) for factor in scale_factor])
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
+        self.size, self.mode = size, mode
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:

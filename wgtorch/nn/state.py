@@ -32,12 +32,6 @@ class IncompatibleKeys(NamedTuple):
         return repr(self)
 
 
-class StateDict(OrderedDict):
-    """Tensors by dotted name; `_metadata` has the version of each module, by its path."""
-
-    _metadata: dict[str, dict[str, Any]]
-
-
 class Stateful(Tree):
     _version = 1  # of the layout of this class's own state
 
@@ -55,11 +49,12 @@ class Stateful(Tree):
     ) -> dict[str, Any]:
         """Parameters and persistent buffers by dotted name, detached unless `keep_vars`.
 
-        The tensors share memory with the module: copy them to keep a moment.
+        The tensors share memory with the module: copy them to keep a moment. An attribute
+        `_metadata` of the dict has the version of each module, by its path.
         """
         if destination is None:
-            destination = StateDict()
-            destination._metadata = OrderedDict()
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()  # type: ignore[attr-defined]
         local = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local
@@ -112,10 +107,10 @@ class Stateful(Tree):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        state = StateDict(state_dict)  # a copy, as hooks may change it
+        state = OrderedDict(state_dict)  # a copy, as hooks may change it
         metadata = getattr(state_dict, "_metadata", None)
         if metadata is not None:
-            state._metadata = metadata
+            state._metadata = metadata  # type: ignore[attr-defined]
         keys, errors = IncompatibleKeys([], []), []
         self._load(state, "", metadata or {}, assign, keys, errors)
         if strict:
