@@ -332,3 +332,10 @@ def test_a_function_over_an_op_outlives_it():
         op.unregister()
         assert torch.thing() == 1 and not hasattr(torch, "thing_")
     assert not hasattr(torch, "thing")
+
+
+def test_the_registry_shows_each_name_once_in_the_spelling_of_python():
+    shown = dir(registry)
+    assert {"register_kernel", "shader", "UnaryOpConfig", "BINARY_OP_NAMES"} <= set(shown)
+    assert not {"registerKernel", "getDType", "answers", "kernels", "annotations"} & set(shown)
+    assert registry.getDType is registry.get_dtype and shown == sorted(registry.__all__)

@@ -7,6 +7,8 @@ camelCase.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from wgtorch.registry.configs import (
     BaseKernelConfig,
     BinaryKernelConfigCPU,
@@ -173,7 +175,18 @@ register_scalar_kernel, ScalarKernelEntry, CPUKernelEntry = (
     register_scalar_forward, KernelEntry, KernelEntry,
 )  # fmt: skip
 
-# The spelling of JavaScript
+__all__ = sorted(
+    name for name, value in globals().items()
+    if not name.startswith("_") and name not in ("ModuleType", "annotations")
+    and not isinstance(value, ModuleType)
+)  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+# The spelling of JavaScript, which is understood but not shown
 coverageReport = coverage_report
 findKernelWithPredicate = find_kernel_with_predicate
 getAutograd = get_autograd
