@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 import os as _os
+import sys as _sys
 
 from wgtorch import backends  # registers cpu, webgpu and meta
 from wgtorch import (
@@ -106,6 +107,18 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return [*globals(), *_LATER]
+
+
+class _Absent:
+    """The last to look for a module: of one of PyTorch's it says what to use instead."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name.startswith("wgtorch."):
+            _importlib.import_module("wgtorch.absent").refuse_import(name)
+
+
+_sys.meta_path.append(_Absent)  # type: ignore[arg-type]
 
 
 class _OfDevices:

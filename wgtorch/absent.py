@@ -42,6 +42,9 @@ TOLD = (  # the first that fits counts
      " measures"),
     (r"distributions", "torch.bernoulli, multinomial, normal, poisson, rand, and in-place draws"
      " such as x.exponential_() are here"),
+    (r"modules|common_types", "layers are in torch.nn; what PyTorch makes them of is not here"),
+    (r"amp", "it is torch.amp"),
+    (r"Variable", "a tensor is one: torch.Tensor"),
     (r".*Storage(Base)?", "x.untyped_storage() and x.storage() give a tensor's memory"),
     (r"hub|onnx|package", "torch.load reads safetensors, which every hub has"),
     (r"sym_.*|Sym.*", "shapes are numbers here"),
@@ -78,6 +81,12 @@ def answer_for(module: str) -> None:
     vars(sys.modules[module])["__getattr__"] = refuse
 
 
+def refuse_import(name: str) -> None:
+    """Raises what the attribute would say of a module that is known to be PyTorch's."""
+    if instead := told(name.rpartition(".")[2]):
+        raise ModuleNotFoundError(f"No module named {name!r}: {instead}", name=name)
+
+
 def found(name: str) -> Any:
     """What has a name of `wgtorch` in JavaScript's spelling; AbsentError if nothing has."""
     snake = re.sub(r"(?<=[a-z])([A-Z]+)", r"_\1", name).lower()
@@ -93,10 +102,14 @@ def hint(module: str, name: str) -> str:
     for room in ROOMS:
         if hasattr(import_module(f"wgtorch.{room}"), name) and f"wgtorch.{room}" != module:
             return f"it is torch.{room}.{name}"
-    for pattern, instead in TOLD:
-        if re.fullmatch(pattern, name):
-            return instead
+    if instead := told(name):
+        return instead
     near = difflib.get_close_matches(
         name, [n for n in dir(import_module(module)) if not n.startswith("_")], 3, 0.75
     )
     return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def told(name: str) -> str:
+    """What is said of a name of PyTorch's, or nothing."""
+    return next((instead for known, instead in TOLD if re.fullmatch(known, name)), "")

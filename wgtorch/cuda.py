@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from wgtorch import webgpu
 from wgtorch.random import manual_seed
+
+__path__: list[str] = []  # an import from here may then be told what to use
 
 
 def is_available() -> bool:
@@ -52,7 +55,8 @@ def max_memory_allocated(device: Any = None) -> int:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    other = f"torch.webgpu.{name}" if hasattr(webgpu, name) else "torch.webgpu"
+    places = {f"torch.webgpu.{name}": webgpu, f"torch.{name}": import_module("wgtorch")}
+    other = next((there for there, room in places.items() if hasattr(room, name)), "torch.webgpu")
     raise AttributeError(
         f"torch.cuda.{name}: wgtorch computes on WebGPU, not CUDA; use {other}, and"
         " device='webgpu' (torch.webgpu.is_available() says whether there is a GPU)"
