@@ -23,11 +23,13 @@ def test_the_examples_run(webgpu, tmp_path, monkeypatch, capsys):
         assert names["per_sample"].shape == (64, 784, 10)
         assert names["curvature"].shape == (64, 3, 3)
         x, swish = names["x"].cpu(), names["y"].cpu()
-        names["torch"].testing.assert_close(swish, x * x.sigmoid(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(swish, x * x.sigmoid(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(names["z"].cpu(), x**3 + 1, rtol=1e-4, atol=1e-5)
         assert (tmp_path / "step.json").stat().st_size > 1000
         assert "Self WebGPU time total" in capsys.readouterr().out
     finally:
-        names["swish"].unregister()
+        for op in ("swish", "cube"):
+            names[op].unregister()
 
 
 def test_spilling_as_printed_keeps_nothing_in_host_memory(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import ExitStack
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -339,3 +341,16 @@ def test_the_registry_shows_each_name_once_in_the_spelling_of_python():
     assert {"register_kernel", "shader", "UnaryOpConfig", "BINARY_OP_NAMES"} <= set(shown)
     assert not {"registerKernel", "getDType", "answers", "kernels", "annotations"} & set(shown)
     assert registry.getDType is registry.get_dtype and shown == sorted(registry.__all__)
+
+
+def test_fields_of_an_op_are_shown_and_vjp_is_another_word_for_backward():
+    for register in (registry.register_unary_op, registry.register_binary_op):
+        shown = inspect.signature(register).parameters.values()
+        names = {p.name for p in shown}
+        assert {f.name for f in fields(registry.UnaryOpConfig)} - names == {"name"}
+        assert not [p for p in shown if p.kind is p.VAR_KEYWORD]
+    formula = {"input": lambda grad: 5 * grad}
+    with registry.register_unary_op("odd", lambda input: input, "input", vjp=formula) as odd:
+        x = torch.ones(3, requires_grad=True)
+        odd(x).sum().backward()
+        assert (x.grad == 5).all()

@@ -28,6 +28,7 @@ GROUPS = tuple(
     dict.fromkeys(["", "float", "int", *[d.wgsl for d in REAL], *[d.name for d in REAL]])
 )
 UnaryOpFn = Callable[[Tensor], Tensor]
+Formulas = dict[str, Callable[..., Any]]  # of gradients, by input
 UnaryOpParams = dict[str, float]  # attributes of an op and their defaults
 
 
@@ -45,7 +46,7 @@ class UnaryOpConfig:
     name: str
     cpu: Callable[..., Any]
     wgsl: str | dict[str, str]
-    backward: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    backward: Formulas = field(default_factory=dict)
     result: str = "same"
     doc: str = ""
     override: bool = False  # whether it may take the place of another op of a user
@@ -136,21 +137,33 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     return opened(op)
 
 
+def config_of(
+    kind: type[UnaryOpConfig], config: UnaryOpConfig | str, **fields: Any
+) -> UnaryOpConfig:
+    return kind(name=config, **fields) if isinstance(config, str) else config
+
+
 def register_unary_op(config: UnaryOpConfig | str, cpu: Callable[..., Any] | None = None,
-                      wgsl: str | dict[str, str] = "", **more: Any) -> FunctionHandle:  # fmt: skip
-    """An elementwise op of one tensor, from a `UnaryOpConfig` or from its fields.
+                      wgsl: str | dict[str, str] = "", *, backward: Formulas | None = None,
+                      vjp: Formulas | None = None, result: str = "same", doc: str = "",
+                      override: bool = False) -> FunctionHandle:  # fmt: skip
+    """An elementwise op of one tensor, from a `UnaryOpConfig` or from its name and other fields.
 
     It has what every op has: a function and a method, both also in place (`torch.NAME_`,
-    `x.NAME_()`), `out=`, gradients, fusion on the GPU.
+    `x.NAME_()`), `out=`, gradients, fusion on the GPU. `UnaryOpConfig` says what the fields are;
+    `vjp` is another word for `backward`.
     """
-    if isinstance(config, str):
-        config = UnaryOpConfig(name=config, cpu=cpu, wgsl=wgsl, **more)  # type: ignore[arg-type]
-    return register(config, 1, "register_unary_op()")
+    said = config_of(UnaryOpConfig, config, cpu=cpu, wgsl=wgsl, backward=backward or vjp or {},
+                     result=result, doc=doc, override=override)  # fmt: skip
+    return register(said, 1, "register_unary_op()")
 
 
 def register_binary_op(config: BinaryOpConfig | str, cpu: Callable[..., Any] | None = None,
-                       wgsl: str | dict[str, str] = "", **more: Any) -> FunctionHandle:  # fmt: skip
-    """An elementwise op of two tensors, from a `BinaryOpConfig` or from its fields."""
-    if isinstance(config, str):
-        config = BinaryOpConfig(name=config, cpu=cpu, wgsl=wgsl, **more)  # type: ignore[arg-type]
-    return register(config, 2, "register_binary_op()")
+                       wgsl: str | dict[str, str] = "", *, backward: Formulas | None = None,
+                       vjp: Formulas | None = None, result: str = "same", doc: str = "",
+                       override: bool = False) -> FunctionHandle:  # fmt: skip
+    """An elementwise op of two tensors, from a `BinaryOpConfig` or from its name and other fields,
+    which are those of `register_unary_op`."""
+    said = config_of(BinaryOpConfig, config, cpu=cpu, wgsl=wgsl, backward=backward or vjp or {},
+                     result=result, doc=doc, override=override)  # fmt: skip
+    return register(said, 2, "register_binary_op()")
