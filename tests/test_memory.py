@@ -127,6 +127,24 @@ def test_every_device_has_the_same_counters(device):
     assert wanted <= set(torch.memory_stats(device))
 
 
+def test_what_is_read_is_not_counted_as_sent_to_the_host(webgpu):
+    x = torch.ones(64, 300, device=webgpu)
+
+    def sent():
+        torch.webgpu.synchronize()
+        return torch.memory_stats()["saved_tensors.d2h_bytes.total"]
+
+    before = sent()
+    assert x[0, 0].item() == 1 and x.tolist()[63][299] == 1 and x.sum().item() == 64 * 300
+    assert str(x) and x.numpy(force=True).all() and sent() == before
+    y = x.requires_grad_() * 1.0
+    with torch.autograd.graph.save_on_cpu():
+        loss = (y * y).sum()
+    assert sent() - before == 4 * 64 * 300
+    loss.backward()
+    assert x.grad.sum().item() == 2 * 64 * 300 and sent() - before == 4 * 64 * 300
+
+
 def test_peak_is_remembered_until_reset(pool, no_cycles):
     torch.reset_peak_memory_stats()
     before = torch.memory_stats()["allocated_bytes.all.peak"]

@@ -48,8 +48,9 @@ def synchronize(device: Any = None) -> None:
 def memory_stats(device: Any = None) -> dict[str, int]:
     """Counters in PyTorch's words, in bytes; exact, without waiting for the GPU.
 
-    `saved_tensors.*` count what hooks keep of this device's tensors, wherever that is. Of the cpu,
-    only these are counted.
+    `saved_tensors.*` count what hooks keep of this device's tensors, wherever that is. `d2h_bytes`
+    and `h2d_bytes` are of all tensors that went to the cpu, also by `x.cpu()`, and came back; what
+    is read at once, as by `x.item()`, is not among them. Of the cpu, only these are counted.
     """
     home = _opened(device)
     stats = dict.fromkeys(COUNTED, 0) | ({} if home is None else home.stats())

@@ -91,7 +91,7 @@ class WebGPU:
             return np.empty(layout.shape, value.dtype.np)
         if value.nbytes > LITTLE and value.numel > SPARSE * layout.numel:  # not all for a part
             value, layout = self.copied(view), Layout.contiguous(layout.shape)
-        flat = self.dock.send(value).array()
+        flat = self.dock.read(value)
         strides = [stride * size for stride in layout.strides]
         return np.ndarray(layout.shape, value.dtype.np, flat, layout.offset * size, strides)
 
@@ -170,7 +170,7 @@ class WebGPU:
         return self.gpu.pool.stats() | {
             "saved_tensors.host_bytes.current": dock.pool.live.current,
             "saved_tensors.host_bytes.peak": dock.pool.live.peak,
-            "saved_tensors.d2h_bytes.total": dock.moved["d2h"],
+            "saved_tensors.d2h_bytes.total": dock.moved["d2h"] - dock.read_bytes,
             "saved_tensors.h2d_bytes.total": dock.moved["h2d"],
         }
 

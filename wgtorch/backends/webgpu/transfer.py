@@ -126,6 +126,7 @@ class Dock:
         self.waiting: list[weakref.ref[Download]] = self.queue.departures
         self.complaints = Complaints(self)
         self.moved = {"d2h": 0, "h2d": 0}  # bytes that went to the host and came back
+        self.read_bytes = 0  # of those that went there: for whoever waited to see them
         self.freight: Freight | None = None
         if self.round_trip and gpu.traits.kind == "discrete":
             self.load_beside_kernels()
@@ -134,6 +135,14 @@ class Dock:
         download = Download(self, value)
         self.waiting.append(weakref.ref(download))
         return download
+
+    @in_turn
+    def read(self, value: Value) -> np.ndarray:
+        """The elements, for someone who waits: nothing stays at the host."""
+        download = self.send(value)
+        array = download.array()
+        self.read_bytes += download.nbytes
+        return array
 
     def leave(self) -> None:
         """Starts the copies of all values that have come true; dropped downloads never copy."""
