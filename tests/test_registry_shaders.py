@@ -85,3 +85,39 @@ def test_a_shape_has_sizes():
 def plus_one(input):
     "One more"
     return input + 1
+
+
+def test_a_default_that_is_a_number_makes_a_number(device):
+    with registry.shader(TIMES.format("k:f32"))(times_by_default) as op:
+        np.testing.assert_allclose(op(on(device)).cpu().numpy(), X * 2.5, rtol=1e-6)
+        np.testing.assert_allclose(on(device).times_by_default(k=3).cpu().numpy(), X * 3, rtol=1e-6)
+    wgsl, formulas = "input * k", {"input": lambda grad, k: grad * k}
+    with registry.register_unary_op("scaled", times_by_default, wgsl, backward=formulas) as op:
+        x = on(device).requires_grad_()
+        op(x, 3).sum().backward()
+        assert (x.grad == 3).all() and (op(x) == on(device) * 2.5).all()
+
+
+def times_by_default(input, k=2.5):
+    "A multiple"
+    return input * k
+
+
+def test_a_number_that_is_not_declared_is_told_how(webgpu):
+    source = TIMES.format("j:f32").replace("launch.k", "k")
+    how = r"k is read as launch\.k, .*`// launch: j:f32 k:f32` and an empty line"
+    with (
+        registry.shader(source, numbers=lambda facts: (1,))(times) as op,
+        pytest.raises(RuntimeError, match=how),
+    ):
+        op(on(webgpu))
+    with (
+        registry.shader(EACH)(first_of_two) as op,
+        pytest.raises(TypeError, match="must be Tensor, not float; .* `s=1.0` or `s: float`"),
+    ):
+        op(on(webgpu), 2.0)
+
+
+def first_of_two(input, other):
+    "The first"
+    return input

@@ -154,8 +154,11 @@ REMEDIES = {np.ndarray: "torch.from_numpy(x)", list: "torch.tensor(x)", tuple: "
 def unfit(op: Op, value: Any) -> NoReturn:
     remedy = REMEDIES.get(type(value), "")
     remedy = f"; {remedy} makes a tensor of it" if remedy else ""
+    due = "Tensor" if is_number(value) else "Tensor or a number"
+    if is_number(value) and op.owes_vjp:  # an op of a user
+        remedy = "; declare the parameter with a default or an annotation: `s=1.0` or `s: float`"
     raise TypeError(
-        f"{op.name}(): argument must be Tensor or a number, not {type(value).__name__}{remedy}"
+        f"{op.name}(): argument must be {due}, not {type(value).__name__}{remedy}"
         f"\n  signature: {signature(op)}"
     )
 

@@ -119,9 +119,11 @@ def places(inputs: tuple[str, ...], spread: bool) -> Callable[[Facts], dict[str,
 
 
 def kernel_facts(name: str, inputs: tuple[str, ...], config: WebGPUKernelConfig, spread: bool,
-                 outputs: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+                 outputs: tuple[str, ...],
+                 attrs: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """The kind of op that runs a shader, and what it declares."""
     check_source(name, config)
+    library.NUMBERS[config.source] = attrs
     file = adopted(name, config.source)
     numbers, where = facts_by_name(name, config, file), places(inputs, spread)
     if is_map(config.source):
@@ -148,8 +150,9 @@ def shader_of(op: Op, config: WebGPUKernelConfig, numbers: tuple[str, ...]) -> S
     elementwise = not hasattr(op, "combine") and not isinstance(op, Structured)
     inputs = tuple(n for n in op.inputs if n not in numbers)
     outputs = getattr(op, "outputs", ())
-    kind, facts = kernel_facts(op.name, inputs, config, elementwise, outputs)
-    reference = renamed(op, f"{op.name}#{next_number()}", inputs, (*op.attrs, *numbers))
+    attrs = (*op.attrs, *numbers)
+    kind, facts = kernel_facts(op.name, inputs, config, elementwise, outputs, attrs)
+    reference = renamed(op, f"{op.name}#{next_number()}", inputs, attrs)
     made = declare(kind, shape=lambda *shapes, **attrs: shapes[0], outputs=outputs,
                    method=False, promotes=False, **facts)(reference)  # fmt: skip
     del REGISTRY[made.name]
@@ -188,17 +191,19 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
            override: bool = False) -> Callable[[Callable], FunctionHandle]:  # fmt: skip
     """Declares an op whose GPU kernel is a shader; the decorated numpy function is the rest of it.
 
-    Its name, parameters and documentation are the op's; on the cpu it computes. A parameter
-    without an annotation is a tensor, any other an attribute. The shader is written as
-    `WebGPUKernelConfig` says. `backward` maps inputs to gradient formulas, functions of what they
-    name: `grad`, `result`, inputs, attributes; without any, backward raises RuntimeError.
-    `shape(*shapes, **attrs)` of the result is by default what the inputs broadcast to, its dtype
-    what they promote to; `result_type` is that dtype in WGSL. Where the function makes floats of
-    integers, these are TypeError, unless `dtype(*dtypes, **attrs)` says that the result is a float
-    (the shader then converts what it reads, `result_type(input_nth(i))`). So is float64 on a GPU
-    for a shader that calls exp, log, pow or a trigonometric built-in of what it does not narrow
-    by `f32(...)`: WGSL has them in 32 bits at most. vmap runs an op whose `value_at(i)` depends
-    on the elements i only on the whole batch, others sample by sample.
+    Its name, parameters and documentation are the op's; on the cpu it computes. A parameter without
+    an annotation is a tensor, any other an attribute, as is one with a number for a default
+    (`s=1.0`): the shader reads it as `launch.s`, if its text begins with `// launch: s:f32` and an
+    empty line. The shader is written as `WebGPUKernelConfig` says. `backward` maps inputs to
+    gradient formulas, functions of what they name: `grad`, `result`, inputs, attributes; without
+    any, backward raises RuntimeError. `shape(*shapes, **attrs)` of the result is by default what
+    the inputs broadcast to, its dtype what they promote to; `result_type` is that dtype in WGSL.
+    Where the function makes floats of integers, these are TypeError, unless `dtype(*dtypes,
+    **attrs)` says that the result is a float (the shader then converts what it reads,
+    `result_type(input_nth(i))`). So is float64 on a GPU for a shader that calls exp, log, pow or a
+    trigonometric built-in of what it does not narrow by `f32(...)`: WGSL has them in 32 bits at
+    most. vmap runs an op whose `value_at(i)` depends on the elements i only on the whole batch,
+    others sample by sample.
 
     The handle that is returned is the function, `torch.NAME` and a method; nothing is in place.
     `unregister()` takes the op away. A name that is taken is FunctionAlreadyRegisteredError,
@@ -216,6 +221,7 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
             )
         name = reference.__name__
         check_name(name, "shader()", override, in_place=False)
+        reference = with_numbers(reference)
         inputs = tensors_of(reference)
         if not inputs:
             raise InvalidConfigError(f"{name}: no parameter is a tensor (one without annotation)")
@@ -224,7 +230,8 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
         check_function(name, "shape", shape, "lambda input: input", len(inputs))
         check_function(name, "dtype", dtype, "lambda input: torch.float32", len(inputs))
         formulas = fitting_all(name, reference, inputs, backward, outputs)
-        kind, facts = kernel_facts(name, inputs, config, shape is None, outputs)
+        attrs = tuple(n for n in inspect.signature(reference).parameters if n not in inputs)
+        kind, facts = kernel_facts(name, inputs, config, shape is None, outputs, attrs)
         facts["dtype"] = (
             common_dtype(reference, inputs, len(outputs)) if dtype is None else typed(name, dtype)
         )
@@ -290,3 +297,23 @@ def ranks(dtype: Callable | None, tensors: list[Any], attrs: dict[str, Any],
 def tensors_of(reference: Callable) -> tuple[str, ...]:
     parameters = inspect.signature(reference).parameters.values()
     return tuple(p.name for p in parameters if p.annotation is p.empty)
+
+
+def with_numbers(reference: Callable) -> Callable:
+    """The function, with an annotation where the default is a number: that is no tensor."""
+    signature = inspect.signature(reference)
+    numbers = {
+        p.name: p.replace(annotation=type(p.default).__name__)
+        for p in signature.parameters.values()
+        if p.annotation is p.empty and type(p.default) in (bool, int, float)
+    }
+    if not numbers:
+        return reference
+
+    @functools.wraps(reference)
+    def same(*args: Any, **given: Any) -> Any:
+        return reference(*args, **given)
+
+    said = [numbers.get(name, p) for name, p in signature.parameters.items()]
+    same.__signature__ = signature.replace(parameters=said)  # type: ignore[attr-defined]
+    return same

@@ -19,7 +19,7 @@ from wgtorch.registry.gradients import fitting_all
 from wgtorch.registry.handles import FunctionHandle
 from wgtorch.registry.integers import check_integers, ones
 from wgtorch.registry.opening import check_name, make_room, opened
-from wgtorch.registry.shaders import tensors_of
+from wgtorch.registry.shaders import tensors_of, with_numbers
 from wgtorch.tensor import Tensor
 
 RESULTS = ("same", "float", "bool")
@@ -37,10 +37,10 @@ class UnaryOpConfig:
     """An elementwise op of one tensor.
 
     `cpu` is a numpy function; its parameters without annotation are the tensors, others are
-    numbers. `wgsl` is an expression over the same names (a dict: one for each of "float", "int"
-    ...). `backward` maps inputs to gradient formulas; without any, backward raises
-    RuntimeError. `result` is "same", "float" (integers become float32) or "bool"; with "same",
-    integers of which the function makes floats are TypeError.
+    numbers, as are those with a number for a default. `wgsl` is an expression over the same names
+    (a dict: one for each of "float", "int" ...). `backward` maps inputs to gradient formulas;
+    without any, backward raises RuntimeError. `result` is "same", "float" (integers become float32)
+    or "bool"; with "same", integers of which the function makes floats are TypeError.
     """
 
     name: str
@@ -109,14 +109,14 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     check_expressions(config.name, config.wgsl)
     if not callable(config.cpu):
         raise InvalidConfigError(f"{what}: cpu of {config.name} is not a function")
-    inputs = tensors_of(config.cpu)
+    inputs = tensors_of(function := with_numbers(config.cpu))
     if len(inputs) != count:
         raise InvalidConfigError(
             f"{what}: the numpy function of {config.name} takes {len(inputs)} tensors"
             f" ({', '.join(inputs)}; parameters without annotation), not {count}"
         )
 
-    @functools.wraps(config.cpu)
+    @functools.wraps(function)
     def reference(*args: Any, **given: Any) -> Any:
         most = 0 if config.result == "bool" else rank(args[0].dtype)
         due = np.broadcast_shapes(*map(np.shape, args)), most
@@ -129,7 +129,7 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
     op = declare(
         OwnElementwise,
         wgsl=config.wgsl,
-        vjp=fitting_all(config.name, config.cpu, inputs, config.backward),
+        vjp=fitting_all(config.name, function, inputs, config.backward),
         owes_vjp=config.result != "bool",
         result=config.result,
         torch="-",

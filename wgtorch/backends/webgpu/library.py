@@ -24,6 +24,7 @@ def folder() -> Path:
 
 
 OWN: dict[str, str] = {}  # shaders of users, by the names they are called by
+NUMBERS: dict[str, tuple[str, ...]] = {}  # the attributes that these may read, by their text
 OWN_OPS: set[str] = set()  # the ops of users that are an expression
 SPOKEN: dict[str, str] = {}  # functions made of these expressions, and the op of each
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wgtorch.backends.webgpu.library import OWN, SPOKEN
+from wgtorch.backends.webgpu.library import HEAD_LINE, NUMBERS, OWN, SPOKEN
 
 SENTENCE = re.compile(r"(?:parsing|validation) error: (.*)")
 REASON = re.compile(r"^ *= (.+)$", re.M)
@@ -12,6 +12,7 @@ ROW = re.compile(r"^ *(\d+) │")
 MARK = re.compile(r"│ ( *)(\^+)(.*)")
 ORDINAL = re.compile(r"(naga::ir::\w+|Some)? ?[(\[]*\[\d+\][)\]]*")  # the compiler's own numbers
 READER = re.compile(r"^fn (\w+_nth\(i: u32\)|set_result\w*\([^)]*\))", re.M)
+UNKNOWN = re.compile(r"identifier: [`'](\w+)[`']")
 AROUND = 2  # lines shown before and after
 
 
@@ -35,8 +36,22 @@ def complaint(name: str, source: str, error: str) -> str:
     readers = READER.findall(source[:first])
     if readers:
         shown.append(f"  declared for it: {', '.join(readers)}")
+    unknown = UNKNOWN.search(error)
+    if unknown and unknown[1] in NUMBERS.get(found, ()):
+        shown.append(f"  {declaration(found, unknown[1])}")
     shown.append("  WGTORCH_DEBUG=4 shows the whole kernel")
     return "\n".join([f"{SPOKEN.get(found, name)} does not compile: {sentence(error)}", *shown])
+
+
+def declaration(text: str, number: str) -> str:
+    """How a shader gets an attribute of its op."""
+    listed = dict(HEAD_LINE.findall(text.split("\n\n", 1)[0])).get("launch", "").split()
+    if number not in [field.partition(":")[0] for field in listed]:
+        listed.append(f"{number}:f32")
+    return (
+        f"{number} is read as launch.{number}, where the shader begins with"
+        f" `// launch: {' '.join(listed)}` and an empty line"
+    )
 
 
 def own(source: str, line: int) -> str | None:
