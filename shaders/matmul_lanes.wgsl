@@ -10,7 +10,10 @@
 
 const LANES = 8u;
 const ROWS = BLOCKS * 8u;
-const LONG = 14u;  // statements that end the kernel: from here on they are compiled but once
+
+// Sums that are ended one row after the other, each thread's for itself: of an array in registers
+// Mesa would look every place up by a tree of branches, which took 1 to 4 s to compile.
+var<workgroup> done: array<vec4f, ROWS * LANES>;
 
 alias Block = array<vec4f, 8>;  // of x: eight rows, four along k of each
 
@@ -93,14 +96,16 @@ fn main(
             }
         }
 
-        if ENDING < LONG {
+        if ENDING == 0u {
             for (var i = 0u; i < BLOCKS; i++) {
                 for (var r = 0u; r < 8u; r++) { keep(z, row + i * 8u + r, col, total[i][r]); }
             }
-        } else {  // a loop that compilers cannot unroll
-            var done = total;
+        } else {
+            for (var i = 0u; i < BLOCKS; i++) {
+                for (var r = 0u; r < 8u; r++) { done[(i * 8u + r) * LANES + lane] = total[i][r]; }
+            }
             let rows = min(ROWS, launch.m - row);
-            for (var r = 0u; r < rows; r++) { keep(z, row + r, col, done[r / 8u][r % 8u]); }
+            for (var r = 0u; r < rows; r++) { keep(z, row + r, col, done[r * LANES + lane]); }
         }
     }
 }
