@@ -22,7 +22,7 @@ import wgtorch as torch
 from wgtorch.backends.webgpu import adapter
 from wgtorch.backends.webgpu.adapter import Traits
 
-PACKAGES = ("wgtorch", "numpy", "wgpu", "ml_dtypes", "scipy", "safetensors")
+PACKAGES = ("numpy", "wgpu", "ml_dtypes", "scipy", "safetensors")
 EXTRAS = {"matplotlib": "plots", "scikit-learn": "data", "rich": "progress"}
 RENDER_NODES = "/dev/dri"  # where Linux shows GPUs
 MIB = 1 << 20
@@ -76,6 +76,7 @@ def number(device: str, count: int) -> int:
 
 def versions() -> dict[str, str]:
     known = {"python": platform.python_version(), "system": platform.platform()}
+    known["wgtorch"] = torch.__version__  # also of a checkout that is not installed
     for package in PACKAGES:
         known[package] = version(package) or "not installed"
     known["wgpu-native"] = adapter.library_version()
