@@ -135,10 +135,10 @@ def saves_of(op: Op) -> tuple[str, ...]:
 @cache
 def dtypes_of(op: Op, device: str = "cpu") -> tuple[str, ...]:
     """The kinds of dtype (`KINDS`) that an op takes; () where it cannot be told."""
-    if device != "cpu":
-        return tuple([kind for kind in dtypes_of(op) if kind != "double" or takes_double(op)])
     with no_grad(), fork_rng(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        if device != "cpu":
+            return tuple([kind for kind in dtypes_of(op) if kind != "double" or takes_double(op)])
         return tuple([kind for kind, dtype in KINDS.items() if takes(op, dtype)])
 
 
