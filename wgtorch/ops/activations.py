@@ -51,8 +51,12 @@ def slope_of_cross_entropy(grad, input, other):
     return grad * (input - other) / ((1 - input) * input).clamp(min=1e-12)
 
 
-@elementwise(
-    "(other - 1) * clamp_min(log1p(-input), -100) - other * clamp_min(log(input), -100)",
+LOG, REST = "clamp_min(log(input), -100)", "clamp_min(log1p(-input), -100)"
+BOTH = f"({REST} - {LOG})"
+
+
+@elementwise(  # from the nearer end, as lerp: one product, whether it is rounded or not
+    f"select((other - 1) * {BOTH} - {LOG}, other * {BOTH} - {REST}, other < 0.5)",
     vjp={
         "input": slope_of_cross_entropy,
         "other": lambda grad, input: grad * ((-input).log1p() - input.log()),
@@ -64,8 +68,8 @@ def slope_of_cross_entropy(grad, input, other):
 def _binary_cross_entropy(input, other):
     "Binary cross entropy of probabilities, logarithms from -100 on"
     with np.errstate(divide="ignore"):
-        log, log_rest = np.log(input), np.log1p(-input)
-    return (other - 1) * np.maximum(log_rest, -100) - other * np.maximum(log, -100)
+        log, rest = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
+    return np.where(other < 0.5, other * (rest - log) - rest, (other - 1) * (rest - log) - log)
 
 
 @elementwise(
