@@ -173,7 +173,7 @@ def test_a_misspelt_variable_is_named():
 def test_numbers_out_of_range_are_refused(name, text, most):
     told = imported(**{f"WGTORCH_{name}": text})
     assert told.returncode == 1
-    assert told.stderr == f"WGTORCH_{name}='{text}' is not a number from {most}\n"
+    assert f"ValueError: WGTORCH_{name}='{text}' is not a number from {most}\n" in told.stderr
 
 
 def test_known_variables_are_those_of_the_readme():

@@ -13,19 +13,15 @@ START = perf_counter()
 PACKAGE = os.path.dirname(__file__) + os.sep
 
 
-class UnknownValue(SystemExit, ValueError):
-    """A ValueError, of which Python prints its line alone where nobody catches it."""
-
-
 def knob(name: str, default: int = 0, most: int | None = None, least: int = 0) -> int:
     """The whole number in WGTORCH_<name>, from `least` to `most`; empty counts as unset."""
     text = os.environ.get(f"WGTORCH_{name}", "").strip()
     try:
         number = int(text or default)
     except ValueError:
-        raise UnknownValue(f"WGTORCH_{name}={text!r} is not a whole number") from None
+        raise ValueError(f"WGTORCH_{name}={text!r} is not a whole number") from None
     if most is not None and not least <= number <= most:
-        raise UnknownValue(f"WGTORCH_{name}={text!r} is not a number from {least} to {most}")
+        raise ValueError(f"WGTORCH_{name}={text!r} is not a number from {least} to {most}")
     return number
 
 
@@ -33,7 +29,7 @@ def word(name: str, default: str, *allowed: str) -> str:
     """The word in WGTORCH_<name>; one of `allowed` where any are given."""
     text = os.environ.get(f"WGTORCH_{name}", "").strip() or default
     if allowed and text not in allowed:
-        raise UnknownValue(f"WGTORCH_{name}={text!r} is none of {', '.join(allowed)}")
+        raise ValueError(f"WGTORCH_{name}={text!r} is none of {', '.join(allowed)}")
     return text
 
 
