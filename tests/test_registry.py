@@ -354,3 +354,5 @@ def test_fields_of_an_op_are_shown_and_vjp_is_another_word_for_backward():
         x = torch.ones(3, requires_grad=True)
         odd(x).sum().backward()
         assert (x.grad == 5).all()
+    with pytest.raises(errors.InvalidConfigError, match="backward= and vjp= mean the same"):
+        registry.register_unary_op("odd", len, "input", vjp=formula, backward=formula)

@@ -257,6 +257,21 @@ def test_the_adapter_is_ours_and_the_rest_is_pytests(given, adapter, rest):
     assert load("test")["split"](given) == (adapter, rest)
 
 
+@pytest.mark.parametrize("codes, left", [((0, 1, 0), 1), ((-9, 0, 2), -9), ((0, 0, 0), 0)])
+def test_all_tests_run_in_parts_and_one_failure_fails_all(codes, left, monkeypatch):
+    ran, answers = [], iter(codes)
+
+    def run(command, env):
+        ran.append(command[1:])
+        return subprocess.CompletedProcess(command, next(answers))
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert load("test")["run_in_parts"](["pytest"], {}) == left
+    every = [path for part in ran for path in part]
+    here = [str(path) for path in Path("tests").glob("test_*.py")]
+    assert len(ran) == 3 and sorted(every) == sorted([*here, str(Path("tests/oracle"))])
+
+
 def test_an_adapter_without_a_name():
     with pytest.raises(SystemExit, match="--adapter needs a name"):
         load("test")["split"](["-x", "--adapter"])

@@ -39,15 +39,19 @@ def main(arguments: list[str]) -> None:
 
 
 def run_in_parts(command: list[str], environment: dict[str, str]) -> int:
-    """The exit code of the last part that failed, or 0."""
-    places, failed = sorted(str(p) for p in Path("tests").iterdir() if holds_tests(p)), 0
+    """The exit code of the first part that failed, or 0."""
+    places = sorted(str(p) for p in Path("tests").iterdir() if holds_tests(p))
+    codes: list[int] = []
     try:
         for part in range(PARTS):
+            print(f"part {part + 1} of {PARTS}", flush=True)
             found = subprocess.run([*command, *places[part::PARTS]], env=environment)
-            failed = found.returncode or failed
+            codes.append(found.returncode)
     except KeyboardInterrupt:
         return 130
-    return failed
+    failed = [str(part) for part, code in enumerate(codes, 1) if code]
+    print(f"failed in part {', '.join(failed)} of {PARTS}" if failed else "all tests passed")
+    return next(filter(None, codes), 0)
 
 
 def holds_tests(place: Path) -> bool:

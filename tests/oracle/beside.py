@@ -60,3 +60,23 @@ class Programs(dict):
     def __call__(self, function):
         self[function.__name__] = function
         return function
+
+
+class Library:
+    """A library on a device, `h.t`, whose random numbers are the same in all of them."""
+
+    def __init__(self, t, device):
+        self.t, self.device, self.utils = t, device, t.nn.utils
+        self.rng = np.random.default_rng(0)
+
+    def tensor(self, *shape):
+        values = self.rng.standard_normal(shape).astype(np.float32)
+        return self.t.tensor(values, device=self.device)
+
+    def same(self, module):
+        with self.t.no_grad():
+            for name, tensor in sorted([*module.named_parameters(), *module.named_buffers()]):
+                if tensor.is_floating_point():
+                    values = self.tensor(*tensor.shape)
+                    tensor.copy_(values.abs() if "var" in name else values)
+        return module.to(self.device)

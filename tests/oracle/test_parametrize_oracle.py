@@ -2,35 +2,18 @@
 
 import copy
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import wgtorch as wt  # noqa: E402
-from tests.oracle.beside import Programs, alike, outcome  # noqa: E402
+from tests.oracle.beside import Library, Programs, alike, outcome  # noqa: E402
 
 RUN = Programs()
 
 
-class Here:
-    """A library on a device: `h.t` is the library, `h.linear(5, 3)` the same layer in both."""
-
-    def __init__(self, t, device):
-        self.t, self.device = t, device
-        self.utils = t.nn.utils
-        self.rng = np.random.default_rng(0)
-
-    def tensor(self, *shape):
-        values = self.rng.standard_normal(shape).astype(np.float32)
-        return self.t.tensor(values, device=self.device)
-
-    def same(self, module):
-        with self.t.no_grad():
-            for _, tensor in sorted([*module.named_parameters(), *module.named_buffers()]):
-                if tensor.is_floating_point():
-                    tensor.copy_(self.tensor(*tensor.shape))
-        return module.to(self.device)
+class Here(Library):
+    """`h.linear(5, 3)` is the same layer in both libraries."""
 
     def linear(self, *sizes):
         return self.same(self.t.nn.Linear(*sizes))

@@ -1,33 +1,20 @@
 """Pruned, fused, unset and stateless modules against torch."""
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.nn.utils.prune")
 
 import wgtorch as wt  # noqa: E402
-from tests.oracle.beside import Programs, alike, outcome  # noqa: E402
+from tests.oracle.beside import Library, Programs, alike, outcome  # noqa: E402
 
 RUN = Programs()
 
 
-class Here:
+class Here(Library):
     def __init__(self, t, device):
-        self.t, self.device, self.utils, self.prune = t, device, t.nn.utils, t.nn.utils.prune
-        self.rng = np.random.default_rng(0)
-
-    def tensor(self, *shape):
-        values = self.rng.standard_normal(shape).astype(np.float32)
-        return self.t.tensor(values, device=self.device)
-
-    def same(self, module):
-        with self.t.no_grad():
-            for name, tensor in sorted([*module.named_parameters(), *module.named_buffers()]):
-                if tensor.is_floating_point():
-                    values = self.tensor(*tensor.shape)
-                    tensor.copy_(values.abs() if "var" in name else values)
-        return module.to(self.device)
+        super().__init__(t, device)
+        self.prune = t.nn.utils.prune
 
     def linear(self, *sizes):
         return self.same(self.t.nn.Linear(*sizes))

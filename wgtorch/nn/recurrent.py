@@ -9,7 +9,6 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.amp.autocast_mode import Count
 from wgtorch.nn import functional as F
 from wgtorch.nn import init
 from wgtorch.nn.module import Module
@@ -141,9 +140,9 @@ class RNNBase(_Weights):
             return output.squeeze(1), tuple(squeezed) if isinstance(state, tuple) else squeezed[0]
         return output.transpose(0, 1) if self.batch_first else output, state
 
-    def _check_dtype(self, dtype: Any) -> None:
-        kept = self.weight_ih_l0.dtype
-        if dtype is not kept and not Count.active:
+    def _check_dtype(self, input: Tensor) -> None:
+        dtype, kept = input.dtype, self.weight_ih_l0.dtype
+        if dtype is not kept and not wgtorch.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({dtype}) does not match weight dtype ({kept}). Convert input:"
                 f" input.to({kept}), or convert model: model.to({dtype})"
@@ -151,7 +150,7 @@ class RNNBase(_Weights):
 
     def _run(self, rows: Any, batch: int, hx: Any, packed: Any) -> tuple[Any, Any]:
         first = rows[0] if packed is not None else rows
-        self._check_dtype(first.dtype)
+        self._check_dtype(first)
         if first.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got"

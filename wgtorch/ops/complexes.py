@@ -147,9 +147,9 @@ def imag(input):
     return part(input, 1)
 
 
-def of_one_float_dtype(door, op: str = "complex"):
+def of_one_float_dtype(door, op: str = "complex", names: tuple[str, str] = ("real", "imag")):
     def call(real, imag):
-        required(op, **dict(zip(PARTS[op], (real, imag), strict=True)))
+        required(op, **dict(zip(names, (real, imag), strict=True)))
         a, b = real.dtype, imag.dtype
         if a.category != 2 or b.category != 2:
             raise RuntimeError(
@@ -164,9 +164,6 @@ def of_one_float_dtype(door, op: str = "complex"):
         return door(real, imag)
 
     return call
-
-
-PARTS = {"complex": ("real", "imag"), "polar": ("abs", "angle")}
 
 
 @elementwise(
@@ -190,7 +187,7 @@ def complex_(real, imag):
 @composite(samples=binary(distant, normal), method=False)
 def polar(abs, angle):
     "Complex numbers of this length, at this angle."
-    return of_one_float_dtype(in_polar_form, "polar")(abs, angle)
+    return of_one_float_dtype(in_polar_form, "polar", ("abs", "angle"))(abs, angle)
 
 
 def in_polar_form(abs, angle):

@@ -63,11 +63,9 @@ class OwnElementwise(Elementwise):
         self.expression(dtype)
         if self.result == "same":
             attrs = {n: 1.0 if a is inspect.Parameter.empty else a for n, a in self.attrs.items()}
-            arrays, function = (
-                dict.fromkeys(self.inputs, ones(dtype)),
-                inspect.unwrap(self.reference),
-            )
-            check_integers(self.name, function, arrays, attrs, dtype, 'result="float"')
+            arrays = dict.fromkeys(self.inputs, ones(dtype))
+            own = inspect.unwrap(self.reference)  # what the user wrote, not held to an answer
+            check_integers(self.name, own, arrays, attrs, dtype, 'result="float"')
         return dtype
 
     def expression(self, compute: DType) -> str:
@@ -138,9 +136,14 @@ def register(config: UnaryOpConfig, count: int, what: str) -> FunctionHandle:
 
 
 def config_of(
-    kind: type[UnaryOpConfig], config: UnaryOpConfig | str, **fields: Any
-) -> UnaryOpConfig:
-    return kind(name=config, **fields) if isinstance(config, str) else config
+    kind: type[UnaryOpConfig], config: UnaryOpConfig | str, backward: Formulas | None,
+    vjp: Formulas | None, **fields: Any,
+) -> UnaryOpConfig:  # fmt: skip
+    if backward and vjp:
+        raise InvalidConfigError(f"{config}: backward= and vjp= mean the same; give one of them")
+    if not isinstance(config, str):
+        return config
+    return kind(name=config, backward=backward or vjp or {}, **fields)
 
 
 def register_unary_op(config: UnaryOpConfig | str, cpu: Callable[..., Any] | None = None,
@@ -153,8 +156,8 @@ def register_unary_op(config: UnaryOpConfig | str, cpu: Callable[..., Any] | Non
     `x.NAME_()`), `out=`, gradients, fusion on the GPU. `UnaryOpConfig` says what the fields are;
     `vjp` is another word for `backward`.
     """
-    said = config_of(UnaryOpConfig, config, cpu=cpu, wgsl=wgsl, backward=backward or vjp or {},
-                     result=result, doc=doc, override=override)  # fmt: skip
+    said = config_of(UnaryOpConfig, config, backward, vjp, cpu=cpu, wgsl=wgsl, result=result,
+                     doc=doc, override=override)  # fmt: skip
     return register(said, 1, "register_unary_op()")
 
 
@@ -164,6 +167,6 @@ def register_binary_op(config: BinaryOpConfig | str, cpu: Callable[..., Any] | N
                        override: bool = False) -> FunctionHandle:  # fmt: skip
     """An elementwise op of two tensors, from a `BinaryOpConfig` or from its name and other fields,
     which are those of `register_unary_op`."""
-    said = config_of(BinaryOpConfig, config, cpu=cpu, wgsl=wgsl, backward=backward or vjp or {},
-                     result=result, doc=doc, override=override)  # fmt: skip
+    said = config_of(BinaryOpConfig, config, backward, vjp, cpu=cpu, wgsl=wgsl, result=result,
+                     doc=doc, override=override)  # fmt: skip
     return register(said, 2, "register_binary_op()")

@@ -12,6 +12,7 @@ from wgtorch.nn import functional as F
 from wgtorch.nn.module import Module
 from wgtorch.nn.parameter import Parameter, is_lazy
 from wgtorch.nn.transposed import ConvTranspose
+from wgtorch.nn.utils.computed import refuse_second, taken_off
 
 
 def default_dim(module: Module) -> int:
@@ -150,11 +151,7 @@ def spectral_norm(
     `dim` is that of the outputs: 0, and 1 in transposed convolutions. The parameter is then
     `NAME_orig`, beside buffers `NAME_u` and `NAME_v`. `parametrizations.spectral_norm` is newer.
     """
-    for hook in module._forward_pre_hooks.values():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            raise RuntimeError(
-                f"Cannot register two spectral_norm hooks on the same parameter {name}"
-            )
+    refuse_second(module, SpectralNorm, name, "spectral_norm")
     dim = default_dim(module) if dim is None else dim
     SpectralNorm(name, n_power_iterations, dim, eps).applied(module)
     return module
@@ -162,13 +159,7 @@ def spectral_norm(
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Make the present weight a parameter again; ValueError if it is not normalized."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            break
-    else:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    taken_off(module, SpectralNorm, name, "spectral_norm")
     for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
         for key, hook in list(hooks.items()):
             if isinstance(hook, STATE_HOOKS) and hook.fn.name == name:

@@ -9,6 +9,7 @@ from wgtorch import Tensor
 from wgtorch.layout import wrap_dim
 from wgtorch.nn.module import Module
 from wgtorch.nn.parameter import Parameter, is_lazy
+from wgtorch.nn.utils.computed import refuse_second, taken_off
 
 WHOLE = -1  # the `dim` that stands for none
 
@@ -59,11 +60,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         FutureWarning,
         stacklevel=2,
     )
-    for hook in module._forward_pre_hooks.values():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            raise RuntimeError(
-                f"Cannot register two weight_norm hooks on the same parameter {name}"
-            )
+    refuse_second(module, WeightNorm, name, "weight_norm")
     made = WeightNorm(name, dim)
     weight = getattr(module, name)
     if is_lazy(weight):
@@ -82,9 +79,5 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Make the present weight a parameter again; ValueError if it is not normalized."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    taken_off(module, WeightNorm, name, "weight_norm")
+    return module
