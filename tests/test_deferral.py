@@ -378,3 +378,15 @@ def test_long_endings_are_not_unrolled(either_share, end, is_long):
         pytest.skip("not a kernel of tiles")
     ending, long = [int(re.search(rf"const {n} = .*\b(\d+)u", text)[1]) for n in ("ENDING", "LONG")]
     assert (ending >= long) is is_long
+
+
+def test_ops_of_one_text_go_by_their_own_names(ran):
+    _, x = normal(2, 3, 3)
+    torch.webgpu.synchronize()
+    products = x.bmm(x), x[0].mm(x[1])
+    torch.webgpu.synchronize()
+    assert ran == ["bmm", "mm"] and torch.equal(products[0][0], x[0].mm(x[0]))
+    del ran[:]
+    held = x.bmm(x).exp(), x[0].mm(x[1]).exp()
+    torch.webgpu.synchronize()
+    assert ran == ["bmm+exp", "mm+exp"] and held

@@ -152,8 +152,8 @@ class Launcher:
 
     def _kernel(self, op: Structured, step: Pass, bound: list[Bound]) -> Kernel:
         forms = tuple([(name, layout.form) for name, layout in step.places])
-        key = (step.shader, step.front, step.store, step.fields, tuple(bound), len(step.reads),
-               isinstance(op, Map), forms, step.merge)  # fmt: skip
+        key = (op.name, step.shader, step.front, step.store, step.fields, tuple(bound),
+               len(step.reads), isinstance(op, Map), forms, step.merge)  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
             if step.shader in library.OWN and float64 in dict(bound).values():
