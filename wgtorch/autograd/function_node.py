@@ -94,8 +94,8 @@ class FunctionNode(Node):
         out.past, out._wants, out.output_nr = (self, True, number) if counts else (None, False, 0)
         out._base, out._origin = base, None
         if base is not None:
-            why = SEVERAL if counts and self._several else FUNCTION
-            out._origin, out._seen = (why, "", 0), out.storage.writes
+            out._origin = SEVERAL if counts and self._several else FUNCTION
+            out._seen = out.storage.writes
         return out
 
     def _alias(self, out: Any, number: int) -> Any:

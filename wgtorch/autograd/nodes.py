@@ -6,6 +6,7 @@ somebody asks (`refresh`); `Storage.writes` against a view's `_seen` says whethe
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from wgtorch.autograd.mode import state
@@ -118,6 +119,53 @@ class AsStridedBackward0(Node):
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         return [grad if grad is None else self.region.spread(grad)]
+
+
+class ApartBackward(Node):
+    """Where a tensor was taken apart into views, one after the other along a dimension.
+
+    Their gradients are joined: each of them padded, and all added, would cost the whole tensor
+    for each.
+    """
+
+    __slots__ = ("dim", "facts")
+
+    def __init__(self, source: Any, views: list[Any], dim: int):
+        super().__init__(*edge_from(source))
+        self.dim = dim
+        self.facts = [(view.layout.shape, view.storage.value.dtype) for view in views]
+        for number, view in enumerate(views):
+            view.past, view.output_nr = self, number
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return len(self.facts)
+
+    def facts_of(self, number: int) -> tuple[tuple[int, ...], Any]:
+        return self.facts[number]
+
+    def run(self, grad: Any, wanted: list[bool] | None) -> Any:
+        known = [g for g in grad if g is not None]
+        if not known:
+            return [None]
+        dim, whole, layers = self.dim, self.shape, len(self.facts[0][0]) < len(self.shape)
+        if layers and len(known) == len(grad):
+            return [known[0]._stack(tuple(known), dim)]
+        pieces = []
+        for is_known, stretch in groupby(range(len(grad)), lambda k: grad[k] is not None):
+            if is_known:
+                pieces += [grad[k].unsqueeze(dim) if layers else grad[k] for k in stretch]
+            else:
+                size = sum([1 if layers else self.facts[k][0][dim] for k in stretch])
+                zero = known[0].new_zeros(())
+                pieces.append(zero.expand((*whole[:dim], size, *whole[dim + 1 :])))
+        return [known[0]._cat(tuple(pieces), dim)]
+
+
+APART = {
+    name: type(f"{name}Backward0", (ApartBackward,), {"__slots__": (), "__module__": __name__})
+    for name in ("Split", "SplitWithSizes", "Unbind")
+}
 
 
 class CopySlices(Node):

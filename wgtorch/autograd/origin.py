@@ -1,7 +1,6 @@
 """An origin is how a view was made, where that forbids writing through it while ops are recorded.
 
-Kept as (why, name, number): a key of `WHY`, and of which function it is which output, where the
-view's own past does not say. Views of such a view inherit it.
+It is a key of `WHY`. Views of such a view inherit it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad
 
 SEVERAL, UNRECORDED, INFERENCE, FUNCTION = "several", "no_grad", "inference", "function"
-Origin = tuple[str, str, int]
 
 BOTH = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your"
@@ -32,21 +30,19 @@ WHY = {
 }
 
 
-def inherited(view: Any) -> Origin:
+def inherited(view: Any) -> str:
     """The origin of a view of `view`, which has one, or of one that is not recorded."""
-    if view._origin is not None:
-        return view._origin[0], "", 0
-    return (INFERENCE if state.inference else UNRECORDED), "", 0
+    return view._origin or (INFERENCE if state.inference else UNRECORDED)
 
 
 def refuse_written(view: Any, indirectly: bool = False) -> None:
     """Raises PyTorch's complaint: the view is written to, or, `indirectly`, its base was."""
-    why, name, number = view._origin
-    past, mode = view.past, "inference mode" if why == INFERENCE else "no_grad mode"
+    why, past = view._origin, view.past
+    mode = "inference mode" if why == INFERENCE else "no_grad mode"
     recorded = past is not None and type(past) is not AccumulateGrad
     if recorded:
-        name = name or past.name().removesuffix("Backward0").removesuffix("Backward")
-        subject = f"Output {number or view.output_nr} of {name} is a view"
+        name = past.name().removesuffix("Backward0").removesuffix("Backward")
+        subject = f"Output {view.output_nr} of {name} is a view"
         if why in (UNRECORDED, INFERENCE):
             subject += f" of a view which was created in {mode}"
     else:

@@ -13,8 +13,8 @@ from wgtorch.autograd.gradients import backward
 from wgtorch.autograd.hooks import RemovableHandle
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node
-from wgtorch.autograd.nodes import past_of, refresh, wants
-from wgtorch.autograd.origin import SEVERAL, Origin
+from wgtorch.autograd.nodes import APART, past_of, refresh, wants
+from wgtorch.autograd.origin import SEVERAL
 from wgtorch.autograd.parameters import adopt
 from wgtorch.autograd.results import maker
 from wgtorch.layout import Layout
@@ -36,7 +36,7 @@ class Differentiable:
     _leaf: weakref.ref[AccumulateGrad] | None = None
     _base: Any = None  # of a view: the tensor whose memory it looks at
     _seen = 0  # of a view: `storage.writes` when its past was worked out
-    _origin: Origin | None = None  # of a view that must not be written to while ops are recorded
+    _origin: str | None = None  # of a view that must not be written to while ops are recorded
     _grad: Any = None
     is_parameter = False  # a module's own; see `is_parameter_memory`
     _hooks: OrderedDict[int, Callable] | None = None  # of a leaf
@@ -95,11 +95,15 @@ class Differentiable:
     def _is_view(self) -> bool:
         return self._base is not None
 
-    def _as_output(self, name: str, number: int) -> Any:
-        """Itself, as one of the views that a function returns."""
-        if self._origin is None:
-            self._origin = SEVERAL, name, number
-        return self
+    def _taken_apart(self, name: str, views: list[Any], dim: int) -> tuple[Any, ...]:
+        """Views of this tensor, one after the other along `dim`, that one function returns: while
+        ops are recorded, none of them may be written to."""
+        for view in views:
+            if view._origin is None:
+                view._origin = SEVERAL
+        if views and views[0].past is not None:
+            APART[name](self, views, dim)
+        return tuple(views)
 
     def _off_base(self) -> Any:
         """Itself, no longer a view: what is written to it is no business of its base."""

@@ -19,11 +19,6 @@ def pieces(input: Any, sizes: list[int], dim: int) -> list[Any]:
     return found
 
 
-def outputs(name: str, views: list[Any]) -> tuple[Any, ...]:
-    """Views that one function returns: while ops are recorded, none of them may be written to."""
-    return tuple([view._as_output(name, number) for number, view in enumerate(views)])
-
-
 def off_base(views: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([view._off_base() for view in views])
 
@@ -57,9 +52,9 @@ def split(tensor, split_size_or_sections, dim: int = 0):
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
         )
     if not size:
-        return outputs("Split", [tensor._slice(dim, 0, 0)])
+        return tensor._taken_apart("Split", [tensor._slice(dim, 0, 0)], dim)
     sizes = [min(step, size - start) for start in range(0, size, step)]
-    return outputs("Split", pieces(tensor, sizes, dim))
+    return tensor._taken_apart("Split", pieces(tensor, sizes, dim), dim)
 
 
 @composite(samples=lambda rng: [((normal(rng, 5, 3), 2), {})])
@@ -84,7 +79,7 @@ def split_with_sizes(input, split_sizes, dim: int = 0):
             f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at"
             f" dimension {dim}), but got split_sizes={sizes}"
         )
-    return outputs("SplitWithSizes", pieces(input, sizes, dim))
+    return input._taken_apart("SplitWithSizes", pieces(input, sizes, dim), dim)
 
 
 @composite(samples=lambda rng: [((normal(rng, 3, 5), [1, 0, 4]), {"dim": -1})])
@@ -102,7 +97,8 @@ def chunk(input, chunks: int, dim: int = 0):
     size = input.layout.shape[dim]
     step = -(-size // chunks)
     if not step:
-        return outputs("SplitWithSizes", [input._slice(dim, 0, 0) for _ in range(chunks)])
+        nothing = [input._slice(dim, 0, 0) for _ in range(chunks)]
+        return input._taken_apart("SplitWithSizes", nothing, dim)
     return input.split(step, dim)
 
 
@@ -146,7 +142,8 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
 def unbind(input, dim: int = 0):
     "The layers of dimension `dim`, as views without it."
     dim = wrap_real_dim(dim, input.ndim)
-    return outputs("Unbind", [input.select(dim, k) for k in range(input.layout.shape[dim])])
+    layers = [input.select(dim, k) for k in range(input.layout.shape[dim])]
+    return input._taken_apart("Unbind", layers, dim)
 
 
 def split_evenly(op: str, input: Any, given: Any, dim: int, least: int) -> Any:
