@@ -128,9 +128,7 @@ class Deferrals:
         if value is not None:
             value.buffer, value.promise = buffer, None
         deferred.result, deferred.buffers = buffer, ()
-        if step.nanoseconds:
-            queue.ride(step.nanoseconds)
-        queue.dispatch(step.kernel, blocks, step.numbers, step.groups)
+        queue.dispatch(step.kernel, blocks, step.numbers, step.groups, step.nanoseconds)
 
     # With ops at its end
 
@@ -177,9 +175,7 @@ class Deferrals:
         blocks = [buffers[slot].block for slot in step.slots[:-1]]
         blocks += home.blocks(program, pairs)
         numbers = (*step.numbers, *program.load_numbers, *program.scalars)
-        if step.nanoseconds:
-            home.queue.ride(step.nanoseconds)
-        home.queue.dispatch(kernel, blocks, numbers, step.groups)
+        home.queue.dispatch(kernel, blocks, numbers, step.groups, step.nanoseconds)
 
     def _kernel(self, plan: Plan, program: Program, pairs: Pairs) -> Kernel | None:
         """None where it would bind too much."""

@@ -30,12 +30,10 @@ def dispatched(home: Any, steps: Iterable[Step], buffers: list[Any]) -> None:
         for slot in step.cleared:
             home.queue.clear(buffers[slot])
         blocks = [buffers[slot].block for slot in step.slots]
-        if step.nanoseconds:
-            home.queue.ride(step.nanoseconds)
         if step.kernel.checks:
             checked(home, step, blocks)
         else:
-            home.queue.dispatch(step.kernel, blocks, step.numbers, step.groups)
+            home.queue.dispatch(step.kernel, blocks, step.numbers, step.groups, step.nanoseconds)
 
 
 def checked(home: Any, step: Step, blocks: list[Any]) -> None:

@@ -91,7 +91,11 @@ class Timer:
 
     # In place of the queue's methods
 
-    def dispatch(self, kernel: Any, blocks: Any, numbers: tuple, groups: Any) -> None:
+    def dispatch(
+        self, kernel: Any, blocks: Any, numbers: tuple, groups: Any, nanoseconds: float = 0.0
+    ) -> None:
+        if nanoseconds:
+            self.queue.ride(nanoseconds)
         self.facts = "kernel", kernel.label, 0, self.note()
         if not self.has_clock:
             self._clocked("dispatch", kernel, blocks, numbers, groups)

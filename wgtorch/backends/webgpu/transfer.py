@@ -58,7 +58,7 @@ class Download:
             self.dock.settle(self.staging)
         left = self.dock.complaints.leave()
         self.dock.queue.flush()
-        self.dock.queue.batch = self.dock.queue.first
+        self.dock.queue.waited()
         self.dock.hear(left)
         try:
             array = mapped(self.dock.queue, self.staging, self.nbytes)
@@ -190,6 +190,7 @@ class Dock:
         left = self.complaints.leave()
         self.queue.flush()
         self.queue.wait()
+        self.queue.waited()
         self.hear(left)
 
     def flag(self, complaint: str | Exception) -> tuple[Buffer, int]:
