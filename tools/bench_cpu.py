@@ -14,7 +14,7 @@ import wgtorch as torch
 
 RNG = np.random.default_rng(0)
 HALF, ONE = np.float32(0.5), np.float32(1)
-SIZES = ((16, 16, 200), (1 << 22, 1024, 1))  # elements, rows and columns, calls per measurement
+SIZES = ((16, 4, 200), (1 << 22, 2048, 1))  # elements, rows and columns, calls per measurement
 VIEWS = {"x[3]", "x[2:5]", "x[:, 1]", "view", "t", "permute", "unsqueeze", "item"}  # of no size
 
 

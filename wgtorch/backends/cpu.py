@@ -95,16 +95,7 @@ class CPU:
         if ready is None:
             ready = call.ready = self._prepared(call)
         reference, dtype, out = ready
-        arrays = []
-        for arg in args:
-            if isinstance(arg, View):
-                value = arg.storage.value
-                known = value.load
-                fits = known is not None and known[0] is arg.layout
-                array = known[1] if fits else self._looked_at(value, arg)
-                arrays.append(array.astype(np.float32) if value.dtype in WIDE else array)
-            else:
-                arrays.append(arg if arg is None else tuple([self._array(a) for a in arg]))
+        arrays = self._arrays(args)
         token = hush(IGNORE)
         try:
             if reference is None:
@@ -217,11 +208,18 @@ class CPU:
         value.load = (view.layout, array)
         return array
 
-    def _array(self, arg):
-        if isinstance(arg, View):
-            array = self._read(arg)
-            return array.astype(np.float32) if arg.storage.value.dtype in WIDE else array
-        return None if arg is None else tuple([self._array(a) for a in arg])
+    def _arrays(self, args):
+        arrays = []
+        for arg in args:
+            if isinstance(arg, View):
+                value = arg.storage.value
+                known = value.load
+                fits = known is not None and known[0] is arg.layout
+                array = known[1] if fits else self._looked_at(value, arg)
+                arrays.append(array.astype(np.float32) if value.dtype in WIDE else array)
+            else:
+                arrays.append(arg if arg is None else tuple(self._arrays(arg)))
+        return arrays
 
     def _made(self, result, dtype, out, inputs=()):
         """A Value of what a reference answered; in that memory if it is new and lies well."""
