@@ -48,6 +48,20 @@ attend(x, x, x, x > 1) ; attend(x[None], x[None], x[None], x[0] > 1)
 attend(x, x, x, attn_mask=x[0]) ; attend(x, x, x, attn_mask=x[None])
 nn.MultiheadAttention(3, 1, batch_first=True)(x[0], x, x) ; nn.TransformerEncoderLayer(3, 1)(x[0])
 
+torch.searchsorted(t(3.0), x[0]) ; torch.searchsorted(t(3.0), 1.0) ; torch.searchsorted(x, 2.0)
+torch.bucketize(x, t(3.0)) ; torch.bucketize(x, x) ; torch.searchsorted(x, x.T)
+torch.searchsorted(x[0], x, sorter=t([0])) ; torch.searchsorted(x[0], x, sorter=x[0])
+torch.searchsorted(x[:1], t(1.0)) ; torch.searchsorted(x[:0, 0], x)
+torch.searchsorted(x[:, :0], x)
+torch.cartesian_prod() ; torch.cartesian_prod([x[0], x[1]]) ; torch.broadcast_tensors([x, x])
+torch.broadcast_tensors(x, 1) ; torch.atleast_1d([x, 1]) ; torch.block_diag([x])
+torch.einsum('i', 2)
+[v.grad_fn.name() for v in x.requires_grad_().split(1)] ; x.requires_grad_().chunk(2)[1].output_nr
+[v.grad_fn.name() for v in x.requires_grad_().unbind(1)]
+x.requires_grad_().unbind(1)[2].output_nr
+[v.grad_fn.name() for v in x.requires_grad_().split([1, 1])]
+[v.grad_fn.name() for v in x.requires_grad_().tensor_split(2)]
+
 p(x * 1, True, x.long() + 7) ; p(x * 1, False, x.long() + 7) ; p(t(1.0), True, t(2))
 F.cosine_similarity(x, i[1:4]) ; F.cosine_similarity(x.half(), x.long())
 F.cosine_similarity(i, i, 0)

@@ -16,7 +16,7 @@ __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """Views of one shape."""
-    return list(wgtorch.broadcast_tensors(list(arrays)))
+    return list(wgtorch.broadcast_tensors(*arrays))
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:

@@ -33,13 +33,14 @@ def culprit(name: str, names: Sequence[str], first: int, args: tuple, given: dic
     for parameter, value in given.items():
         if is_of(wrong, value):
             return no_tensor(name, f"'{parameter}'", value)
-    for number, value in enumerate((args[len(names) :], *args, *given.values())):
+    listed = (len(names), args[len(names) :])
+    for number, value in (listed, *enumerate((*args, *given.values()))):
         if isinstance(value, list | tuple | str):
             for place, inner in enumerate(value):
                 if inner is wrong:
                     return TypeError(
-                        f"{name}(): expected Tensor as element {place} in argument {number}, but"
-                        f" got {type(inner).__name__}"
+                        f"expected Tensor as element {place} in argument {number}, but got"
+                        f" {type(inner).__name__}"
                     )
     return error
 

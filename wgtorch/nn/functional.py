@@ -303,7 +303,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {kind.short}"
         )
-    x1, x2 = wgtorch.broadcast_tensors([x1.to(kind), x2.to(kind)])
+    x1, x2 = wgtorch.broadcast_tensors(x1.to(kind), x2.to(kind))
     return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
 
 

@@ -29,7 +29,6 @@ def broadcast_to(input, size):
 @composite(method=False, samples=lambda rng: [((normal(rng, 3, 1), normal(rng, 4)), {})])
 def broadcast_tensors(*tensors):
     "The tensors expanded to their common shape."
-    tensors = sizes_of(tensors)
     shape = broadcast(*[t.layout.shape for t in tensors])
     return tuple(t.expand(shape) for t in tensors)
 
@@ -135,7 +134,9 @@ def vector_of(t: Any) -> Any:
 @composite(method=False, samples=lambda rng: [((normal(rng, 3), normal(rng, 2)), {})])
 def cartesian_prod(*tensors):
     "All combinations of one element of each vector, as rows."
-    tensors = tuple(vector_of(t) for t in sizes_of(tensors))
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    tensors = tuple(vector_of(t) for t in tensors)
     if len(tensors) == 1:
         return tensors[0]
     shape = tuple(t.numel() for t in tensors)

@@ -150,6 +150,17 @@ def same_as_before(values, axis: int):
 
 
 def found_shape(sorted_sequence, input, right, out_int32):
+    if not input and len(sorted_sequence) != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor"
+            " dimension is 1, but we got boundaries tensor"
+            f" dim({len(sorted_sequence)}) and input value's dim(0) numel(1)"
+        )
+    if not sorted_sequence:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0"
+            " dimension"
+        )
     if len(sorted_sequence) > 1 and sorted_sequence[:-1] != input[:-1]:
         raise RuntimeError(
             f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1"
@@ -210,10 +221,24 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
             " right was True"
         )
     if sorter is not None:
-        sorted_sequence = sorted_sequence.gather(-1, sorter)
+        sorted_sequence = in_order(sorted_sequence, sorter)
     if not hasattr(input, "layout"):
         input = sorted_sequence.new_full((), input)
     return searched(sorted_sequence, input, right or side == "right", out_int32)
+
+
+def in_order(sequence, sorter):
+    if sorter.dtype is not int64:
+        raise RuntimeError(
+            "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype"
+            f" {sorter.dtype.short}"
+        )
+    if sorter.shape != sequence.shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary"
+            f" tensor {list(sequence.shape)}and got sorter tensor {list(sorter.shape)}"
+        )
+    return sequence.gather(-1, sorter)
 
 
 def searched(sorted_sequence, input, right: bool, out_int32: bool):
@@ -226,10 +251,7 @@ def searched(sorted_sequence, input, right: bool, out_int32: bool):
 def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False):
     "Which bucket between sorted boundaries each value is in; with `right`, bounds are their first."
     if boundaries.ndim != 1:
-        raise RuntimeError(
-            f"torch.searchsorted(): boundaries tensor must be 1 dimension, but got dim"
-            f" {boundaries.ndim}"
-        )
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     if not hasattr(input, "layout"):
         input = boundaries.new_full((), input)
     return searched(boundaries, input, bool(right), out_int32)
