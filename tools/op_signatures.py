@@ -50,6 +50,8 @@ def parameters(op: Op) -> list[inspect.Parameter]:
 
 def argument(op: Op, p: inspect.Parameter, place: int) -> Argument:
     known = op.parameters.get(p.name, p)
+    if p.kind is p.VAR_POSITIONAL:
+        return Argument(f"*{p.name}", "Any", "", False)
     default = "" if p.default is EMPTY else shown(p.default)
     return Argument(p.name, typed(op, known, p, place), default, p.kind is p.KEYWORD_ONLY)
 
@@ -120,7 +122,7 @@ def listed(these: list[Argument], show=Argument.written) -> str:
     """Arguments as a signature writes them, with the star before those that are keywords."""
     parts: list[str] = []
     for argument in these:
-        if argument.keyword and "*" not in parts:
+        if argument.keyword and not any([part.startswith("*") for part in parts]):
             parts.append("*")
         parts.append(show(argument))
     return ", ".join(parts)

@@ -1,4 +1,5 @@
 """A saved file is safetensors: tensors by name, and in its metadata how they were put together.
+PyTorch's own files are read too (pickled.py).
 
 A dict of tensors (a `state_dict`) is written as every safetensors reader, PyTorch's included,
 understands it. Nested dicts and lists, numbers and strings (an optimizer's state, a checkpoint)
@@ -22,11 +23,12 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import TextIOBase, UnsupportedOperation
+from io import BytesIO, TextIOBase, UnsupportedOperation
 from typing import Any
 
 import numpy as np
 
+from wgtorch import pickled
 from wgtorch.backend import backend
 from wgtorch.composed import put_together, taken_apart
 from wgtorch.create import tensor
@@ -101,15 +103,20 @@ def save(obj: Any, f: Any) -> None:
 def load(
     f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None
 ) -> Any:
-    """What `save`, or any writer of safetensors, wrote to a path or a file.
+    """What `save`, any writer of safetensors, or PyTorch's `torch.save` wrote to a path or a file.
 
     Tensors return to the device they were on, or go where `map_location` says: a device, a
     dict from device to device, or a function of (tensor, device name). No code is ever run,
-    so `weights_only` is always true; `mmap` is accepted and changes nothing.
+    so `weights_only` is always true, and a file of PyTorch's that holds more than tensors,
+    numbers, strings and containers of them is an UnpicklingError; `mmap` is accepted and
+    changes nothing.
     """
     with opened(f, "rb", "load") as file:
-        name = getattr(file, "name", "the file")
-        tensors, metadata = read(file, name)
+        name, start = getattr(file, "name", "the file"), file.read(8)
+        if pickled.is_pickled(start):
+            file = rewound(file, start)
+            return pickled.load(file, name, lambda t, home: placed(t, home, map_location))
+        tensors, metadata = read(file, name, start)
     try:
         put_together(tensors, json.loads(metadata.get("wgtorch.dtypes", "{}")))
         for alias, kept in metadata.items():  # how safetensors notes tensors that share memory
@@ -244,8 +251,16 @@ def write(file: Any, tensors: dict[str, Tensor], metadata: dict[str, str]) -> No
         file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def read(file: Any, name: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    header = read_header(file, name)
+def rewound(file: Any, start: bytes) -> Any:
+    """The file from before `start`, which was read from it."""
+    if hasattr(file, "seekable") and file.seekable():
+        file.seek(-len(start), os.SEEK_CUR)
+        return file
+    return BytesIO(start + file.read())
+
+
+def read(file: Any, name: str, head: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    header = read_header(file, name, head)
     metadata, end = header.pop(METADATA, {}), 0
     if not isinstance(metadata, dict) or not all([isinstance(v, str) for v in metadata.values()]):
         raise damaged(name, f"its metadata is {metadata}, not strings by name")
@@ -282,17 +297,16 @@ def entry_of(key: str, entry: Any, name: str) -> tuple[int, int, str, DType, tup
     return start, stop, key, CODES[code], shape
 
 
-def read_header(file: Any, name: str) -> dict[str, Any]:
-    start = file.read(8)
-    if not start:
+def read_header(file: Any, name: str, head: bytes) -> dict[str, Any]:
+    if not head:
         raise EOFError(f"load: {name} is empty")
-    if start[:4] == b"PK\x03\x04" or start[:2] in (b"\x80\x02", b"\x80\x04"):
+    if head[:1] == b"\x80" and head[1:2] in b"\2\3\4\5":
         raise RuntimeError(
-            f"load: {name} is a pickle, as PyTorch's torch.save writes it, and reading one can run "
-            "any code; write it anew with safetensors.torch.save_file(state_dict, path)"
+            f"load: {name} is a pickle, but none of torch.save's, and reading one can run any"
+            " code; save its tensors by torch.save, or by safetensors' save_file"
         )
-    size = int.from_bytes(start, "little")
-    if len(start) < 8 or size > LONGEST_HEADER:
+    size = int.from_bytes(head, "little")
+    if len(head) < 8 or size > LONGEST_HEADER:
         raise damaged(name, f"its header would be {size} bytes long")
     text = file.read(size)
     if len(text) < size:

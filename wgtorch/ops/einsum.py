@@ -305,7 +305,7 @@ def einsum_samples(rng):
 
 
 @composite(method=False, samples=einsum_samples)
-def einsum(equation, *operands):
+def einsum(equation: Any, *operands):
     """Sums of products along the dimensions that the letters of `equation` name.
 
     `einsum("bij,bjk->bik", a, b)`; `...` stands for further dimensions, which broadcast; a letter
