@@ -128,12 +128,13 @@ class ApartBackward(Node):
     for each.
     """
 
-    __slots__ = ("dim", "facts")
+    __slots__ = ("dim", "facts", "whole")
 
     def __init__(self, source: Any, views: list[Any], dim: int):
-        super().__init__(*edge_from(source))
+        self.whole, dtype, parents, numbers = edge_from(source)
+        self.facts = [(view.layout.shape, dtype) for view in views]
+        super().__init__(*self.facts[0], parents, numbers)
         self.dim = dim
-        self.facts = [(view.layout.shape, view.storage.value.dtype) for view in views]
         for number, view in enumerate(views):
             view.past, view.output_nr = self, number
 
@@ -145,16 +146,18 @@ class ApartBackward(Node):
         return self.facts[number]
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
-        known = [g for g in grad if g is not None]
+        grads = grad if self.outputs > 1 else [grad]
+        known = [g for g in grads if g is not None]
         if not known:
             return [None]
-        dim, whole, layers = self.dim, self.shape, len(self.facts[0][0]) < len(self.shape)
-        if layers and len(known) == len(grad):
+        dim, whole = self.dim, self.whole
+        layers = len(self.shape) < len(whole)
+        if layers and len(known) == len(grads):
             return [known[0]._stack(tuple(known), dim)]
         pieces = []
-        for is_known, stretch in groupby(range(len(grad)), lambda k: grad[k] is not None):
+        for is_known, stretch in groupby(range(len(grads)), lambda k: grads[k] is not None):
             if is_known:
-                pieces += [grad[k].unsqueeze(dim) if layers else grad[k] for k in stretch]
+                pieces += [grads[k].unsqueeze(dim) if layers else grads[k] for k in stretch]
             else:
                 size = sum([1 if layers else self.facts[k][0][dim] for k in stretch])
                 zero = known[0].new_zeros(())
