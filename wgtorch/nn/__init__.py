@@ -33,6 +33,7 @@ from wgtorch.nn.activation import (
     Threshold,
 )
 from wgtorch.nn.adaptive import AdaptiveLogSoftmaxWithLoss
+from wgtorch.nn.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from wgtorch.nn.container import ModuleDict, ModuleList, Sequential
 from wgtorch.nn.convolution import Conv1d, Conv2d
 from wgtorch.nn.dropout import (
@@ -148,7 +149,7 @@ from wgtorch.nn.ranking_loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from wgtorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from wgtorch.nn.recurrent import GRU, LSTM, RNN, RNNBase
 from wgtorch.nn.space import (
     ChannelShuffle,
     Fold,

@@ -25,7 +25,8 @@ def embedding_bag(
     """The sum, mean or largest of rows of `weight`, for each bag of indices.
 
     `input` (bags, size), or all bags in a row with `offsets` that say where each begins.
-    `per_sample_weights` scale the rows of a sum; rows `padding_idx` do not count.
+    `per_sample_weights` scale the rows of a sum; rows `padding_idx` do not count. With
+    `max_norm`, rows of `weight` that are asked for and longer are first shortened.
     """
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum or mean or max")
@@ -50,6 +51,8 @@ def embedding_bag(
             f"{-rows} through {rows - 1}, but got {padding_idx}"
         )
     padding = -1 if padding_idx is None else padding_idx % rows
+    if max_norm is not None:
+        shorten(weight, flat, max_norm, norm_type)
     values = wgtorch.embedding(weight, flat, padding, scale_grad_by_freq, sparse)
     counts = flat != padding if padding >= 0 else wgtorch.ones_like(flat, dtype=wgtorch.bool)
     if include_last_offset and offsets is not None:
@@ -64,6 +67,16 @@ def embedding_bag(
         return total
     size = values.new_zeros((count,)).index_add(0, bag, counts.to(values.dtype))
     return total / size.clamp(min=1).unsqueeze(1)
+
+
+@wgtorch.no_grad()
+def shorten(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
+    """Rows of `weight` that are asked for and longer than `max_norm` get that length, in place."""
+    length = weight.norm(norm_type, 1)
+    asked = wgtorch.zeros_like(length).index_fill(0, rows.flatten(), 1)
+    too_long = (length > max_norm) & (asked != 0)
+    factor = wgtorch.where(too_long, max_norm / (length + 1e-7), 1.0)
+    weight.mul_(factor.unsqueeze(1))
 
 
 def bags_of(input: Tensor, offsets: Tensor | None, last: bool) -> tuple[Tensor, int]:

@@ -47,7 +47,7 @@ from wgtorch import (
 from wgtorch.absent import answer_for
 from wgtorch.config import outside
 from wgtorch.dispatch.blame import blaming
-from wgtorch.nn.bags import embedding_bag
+from wgtorch.nn.bags import embedding_bag, shorten
 from wgtorch.nn.criterion import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -248,17 +248,8 @@ def embedding(
     else:
         padding_idx %= rows
     if max_norm is not None:
-        with wgtorch.no_grad():
-            shorten(weight, input, max_norm, norm_type)
+        shorten(weight, input, max_norm, norm_type)
     return wgtorch.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-
-def shorten(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
-    length = weight.norm(norm_type, 1)
-    asked = wgtorch.zeros_like(length).index_fill(0, rows.flatten(), 1)
-    too_long = (length > max_norm) & (asked != 0)
-    factor = wgtorch.where(too_long, max_norm / (length + 1e-7), 1.0)
-    weight.mul_(factor.unsqueeze(1))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -9,6 +9,7 @@ import wgtorch
 from wgtorch import Tensor
 from wgtorch.nn.dropping import dropout
 from wgtorch.nn.padding import pad
+from wgtorch.nn.scores import scaled_dot_product_attention
 
 
 def as_numbers(mask: Tensor | None, dtype: Any) -> Tensor | None:
@@ -19,24 +20,37 @@ def as_numbers(mask: Tensor | None, dtype: Any) -> Tensor | None:
     return zeros.masked_fill(mask, -math.inf)
 
 
+def check_mask(name: str, mask: Tensor | None) -> None:
+    if mask is not None and mask.dtype is not wgtorch.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+
+
 def joined(
-    attn_mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, keys: int, dtype: Any
-) -> Tensor | None:
-    """Both masks as one, (batch, heads, L, S) after broadcasting."""
-    mask = as_numbers(attn_mask, dtype)
-    if mask is not None and mask.ndim == 3:
-        if mask.shape[0] != batch * heads:
+    attn_mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, length: int,
+    keys: int, extra: int, dtype: Any,
+) -> Tensor | None:  # fmt: skip
+    """Both masks as one, (batch, heads, L, S) after broadcasting; none leaves out the last
+    `extra` keys, which they do not know."""
+    check_mask("key_padding_mask", padding)
+    check_mask("attn_mask", attn_mask)
+    source = keys - extra
+    mask = widened(as_numbers(attn_mask, dtype), extra)
+    if attn_mask is not None and mask is not None:
+        wanted = (length, source) if mask.ndim == 2 else (batch * heads, length, source)
+        if attn_mask.shape != wanted:
             raise RuntimeError(
-                f"The shape of the 3D attn_mask is {mask.shape}, but should be"
-                f" {(batch * heads, *mask.shape[1:])}."
+                f"The shape of the {mask.ndim}D attn_mask is {attn_mask.shape}, but should be"
+                f" {wanted}."
             )
-        mask = mask.reshape(batch, heads, *mask.shape[1:])
+        mask = mask if mask.ndim == 2 else mask.reshape(batch, heads, length, keys)
     if padding is not None:
-        if tuple(padding.shape) != (batch, keys):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, keys)}, but got {padding.shape}"
-            )
-        numbers: Any = as_numbers(padding, dtype)
+        for place, size in enumerate((batch, source)):
+            if padding.shape[place] != size:
+                raise AssertionError(
+                    f"Expected key_padded_mask.shape[{place}] to be {size}, but got"
+                    f" {padding.shape[place]}"
+                )
+        numbers: Any = widened(as_numbers(padding, dtype), extra)
         numbers = numbers.reshape(batch, 1, 1, keys)
         mask = numbers if mask is None else mask + numbers
     return mask
@@ -76,7 +90,10 @@ def multi_head_attention_forward(
     E / heads), take the place of projected keys and values.
     """
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module"
+            " method `generate_square_subsequent_mask` to create this mask."
+        )
     check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     single = query.ndim == 2
     if single:
@@ -99,15 +116,20 @@ def multi_head_attention_forward(
     v = v if static_v is None else static_v.reshape(batch, num_heads, -1, embed // num_heads)
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
-    if is_causal and key_padding_mask is None and not need_weights:  # PyTorch goes by the hint
-        attn_mask = wgtorch.ones(length, k.shape[2], dtype=wgtorch.bool, device=q.device).triu(1)
+    sizes = batch, num_heads, length, k.shape[2], extra
+    dropout_p = dropout_p if training else 0.0
+    shares = None
+    if need_weights:
+        shares = attended(q, k, joined(attn_mask, key_padding_mask, *sizes, q.dtype), dropout_p)
+        output = shares @ v
+    elif is_causal and key_padding_mask is None:  # PyTorch goes by the hint
+        output = scaled_dot_product_attention(q, k, v, None, dropout_p, True)
     else:
-        key_padding_mask, attn_mask = widened(key_padding_mask, extra), widened(attn_mask, extra)
-    mask = joined(attn_mask, key_padding_mask, batch, num_heads, k.shape[2], q.dtype)
-    shares = attended(q, k, mask, dropout_p if training else 0.0)
-    output = (shares @ v).permute(2, 0, 1, 3).reshape(length, batch, embed)
+        mask = joined(attn_mask, key_padding_mask, *sizes, q.dtype)
+        output = scaled_dot_product_attention(q, k, v, mask, dropout_p)
+    output = output.permute(2, 0, 1, 3).reshape(length, batch, embed)
     output = wgtorch.linear(output, out_proj_weight, out_proj_bias)
-    found = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
+    found = shares if shares is None or not average_attn_weights else shares.mean(1)
     if single:
         return output.squeeze(1), None if found is None else found.squeeze(0)
     return output, found

@@ -302,12 +302,16 @@ def ctc_loss(
         raise RuntimeError("blank must be in label range")
     long = lengths_of(input_lengths, batch, "input_lengths")
     many = lengths_of(target_lengths, batch, "target_lengths")
-    if max(long) > steps or min(long) < 0:
+    if max(long) > steps:
         raise RuntimeError(
             f"Expected input_lengths to have value at most {steps}, but got value {max(long)}"
         )
     rows = padded_targets(targets.unsqueeze(0) if single and targets.ndim == 1 else targets, many)
     losses = paths(logs, rows, long, many, blank)
+    for said, loss in ((False, 0.0), (True, math.inf)):  # in no time only nothing can be said
+        silent = [not n and bool(m) is said for n, m in zip(long, many, strict=True)]
+        if any(silent):
+            losses = losses.masked_fill(wgtorch.tensor(silent, device=logs.device), loss)
     # the gradient is that of normalized probabilities, as PyTorch's
     when = wgtorch.arange(steps, device=logs.device).unsqueeze(1)
     running = when < wgtorch.tensor(long, device=logs.device)
@@ -325,12 +329,19 @@ def lengths_of(lengths: Any, batch: int, name: str) -> list[int]:
     found = [found] if isinstance(found, int) else [int(n) for n in found]
     if len(found) != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
+    if min(found) < 0:
+        raise RuntimeError(f"Expected {name} to have value at least 0, but got value {min(found)}")
     return found
 
 
 def padded_targets(targets: Tensor, many: list[int]) -> Tensor:
     """(N, longest)."""
     if targets.ndim == 2:
+        if targets.shape[1] < max(many):
+            raise RuntimeError(
+                f"Expected tensor to have size at least {max(many)} at dimension 1, but got size"
+                f" {targets.shape[1]} for argument #2 'targets'"
+            )
         return targets
     return wgtorch.nn.utils.rnn.pad_sequence(list(targets.split(many)), batch_first=True)
 

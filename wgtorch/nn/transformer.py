@@ -13,6 +13,7 @@ from wgtorch.nn import functional as F
 from wgtorch.nn import init
 from wgtorch.nn.container import ModuleList
 from wgtorch.nn.dropout import Dropout
+from wgtorch.nn.heads import check_mask
 from wgtorch.nn.linear import Linear
 from wgtorch.nn.module import Module
 from wgtorch.nn.multihead import MultiheadAttention
@@ -89,6 +90,9 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
+        check_mask("src_key_padding_mask", src_key_padding_mask)
+        check_mask("src_mask", src_mask)
+
         def look(x: Tensor) -> Tensor:
             return self.self_attn(
                 x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal

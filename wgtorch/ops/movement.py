@@ -22,8 +22,8 @@ from wgtorch.storage import View
 def reversed_layout(layout: Layout, dims: Sizes) -> Layout:
     """Read backwards along `dims`: only a copy may see this, PyTorch has no negative strides."""
     strides, offset = list(layout.strides), layout.offset
-    for d in dims:
-        offset += max(layout.shape[d] - 1, 0) * strides[d]
+    for d in [d for d in dims if layout.shape[d] > 1]:
+        offset += (layout.shape[d] - 1) * strides[d]
         strides[d] = -strides[d]
     return Layout.of(layout.shape, tuple(strides), offset)
 
