@@ -26,14 +26,14 @@ def check_mask(name: str, mask: Tensor | None) -> None:
 
 
 def joined(
-    attn_mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, length: int,
-    keys: int, extra: int, dtype: Any,
-) -> Tensor | None:  # fmt: skip
+    attn_mask: Tensor | None, padding: Tensor | None, q: Tensor, k: Tensor, extra: int
+) -> Tensor | None:
     """Both masks as one, (batch, heads, L, S) after broadcasting; none leaves out the last
     `extra` keys, which they do not know."""
     check_mask("key_padding_mask", padding)
     check_mask("attn_mask", attn_mask)
-    source = keys - extra
+    (batch, heads, length, _), keys = q.shape, k.shape[2]
+    source, dtype = keys - extra, q.dtype
     mask = widened(as_numbers(attn_mask, dtype), extra)
     if attn_mask is not None and mask is not None:
         wanted = (length, source) if mask.ndim == 2 else (batch * heads, length, source)
@@ -116,17 +116,10 @@ def multi_head_attention_forward(
     v = v if static_v is None else static_v.reshape(batch, num_heads, -1, embed // num_heads)
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
-    sizes = batch, num_heads, length, k.shape[2], extra
-    dropout_p = dropout_p if training else 0.0
-    shares = None
-    if need_weights:
-        shares = attended(q, k, joined(attn_mask, key_padding_mask, *sizes, q.dtype), dropout_p)
-        output = shares @ v
-    elif is_causal and key_padding_mask is None:  # PyTorch goes by the hint
-        output = scaled_dot_product_attention(q, k, v, None, dropout_p, True)
-    else:
-        mask = joined(attn_mask, key_padding_mask, *sizes, q.dtype)
-        output = scaled_dot_product_attention(q, k, v, mask, dropout_p)
+    by_hint = is_causal and key_padding_mask is None and not need_weights  # as PyTorch goes
+    mask = None if by_hint else joined(attn_mask, key_padding_mask, q, k, extra)
+    look = weighed if need_weights else blended
+    output, shares = look(q, k, v, mask, dropout_p if training else 0.0, by_hint)
     output = output.permute(2, 0, 1, 3).reshape(length, batch, embed)
     output = wgtorch.linear(output, out_proj_weight, out_proj_bias)
     found = shares if shares is None or not average_attn_weights else shares.mean(1)
@@ -173,11 +166,20 @@ def check_size(embed: int, wanted: int, heads: int) -> None:
         raise AssertionError(f"embed_dim {embed} not divisible by num_heads {heads}")
 
 
-def attended(q: Tensor, k: Tensor, mask: Tensor | None, dropout_p: float) -> Tensor:
-    """How much each query takes of each key, (N, heads, L, S)."""
+Looked = tuple[Tensor, Tensor | None]  # (N, heads, L, E / heads); shares of keys, if known
+
+
+def weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, _: bool) -> Looked:
+    """With how much each query takes of each key, (N, heads, L, S)."""
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
     shares = (scores if mask is None else scores + mask).softmax(-1)
-    return dropout(shares, dropout_p, dropout_p > 0)
+    shares = dropout(shares, p, p > 0)
+    return shares @ v, shares
+
+
+def blended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, causal: bool) -> Looked:
+    """A query that may look at nothing gets zeros."""
+    return scaled_dot_product_attention(q, k, v, mask, p, causal), None
 
 
 def widened(mask: Tensor | None, extra: int) -> Tensor | None:
