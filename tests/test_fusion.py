@@ -156,6 +156,30 @@ def test_more_operands_than_an_adapter_binds():
     assert sums[3].cpu().numpy()[0] == 10
 
 
+LYING = {  # an operand of (6, 5): the shape of its memory, and how that is seen
+    "whole": ((6, 5), lambda x: x),
+    "row": ((5,), lambda x: x),
+    "column": ((6, 1), lambda x: x),
+    "number": ((3,), lambda x: x[1]),
+    "turned": ((5, 6), lambda x: x.T),
+    "part": ((9, 5), lambda x: x[3:]),
+    "stepped": ((6, 10), lambda x: x[:, ::2]),
+    "one of several": ((3, 6, 5), lambda x: x[1]),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_long_chains_of_operands_that_lie_in_every_way(seed):
+    rng, dtypes = np.random.default_rng(seed), ["float32", "int32", "uint8", "bool", "float16"]
+    total, want = torch.zeros(6, 5, device="webgpu"), np.zeros((6, 5), "f4")
+    for _ in range(20):
+        shape, seen = LYING[rng.choice([*LYING])]
+        array = rng.integers(0, 2, shape).astype(rng.choice(dtypes) if seed % 2 else "float32")
+        total = total + seen(torch.tensor(array, device="webgpu"))
+        want = want + seen(array)
+    np.testing.assert_allclose(total.cpu().numpy(), want, 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize(
     ("number", "want"), [(0.5, 1.5), (2, 3), (True, 2)], ids=["float", "int", "bool"]
 )

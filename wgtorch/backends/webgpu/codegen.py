@@ -133,8 +133,8 @@ def load_quad(
     if fours == "step":
         places = [f"p{index} + {k}u * {numbers[-1]}" for k in range(4)]
         return [f"let p{index} = {place}(i);"], [read_one(dtype, name, p) for p in places]
-    kept = [f"let p{index}{k} = {place}(i + {k}u);" for k in range(4)]
-    return kept, [read_one(dtype, name, f"p{index}{k}") for k in range(4)]
+    kept = [f"let p{index}_{k} = {place}(i + {k}u);" for k in range(4)]
+    return kept, [read_one(dtype, name, f"p{index}_{k}") for k in range(4)]
 
 
 def seed_of(writer: Writer) -> str:
