@@ -149,14 +149,19 @@ def test_the_scaler_divides_again_and_skips_what_overflowed(device):
 def test_the_scalers_order_is_checked():
     w = torch.ones(1, requires_grad=True)
     optimizer, scaler = torch.optim.SGD([w], lr=1.0), torch.amp.GradScaler()
-    with pytest.raises(RuntimeError, match="No inf checks were recorded for this optimizer"):
+    with pytest.raises(AssertionError, match="No inf checks were recorded for this optimizer"):
         scaler.step(optimizer)
-    with pytest.raises(RuntimeError, match="No inf checks were recorded prior to update"):
+    with pytest.raises(AssertionError, match="No inf checks were recorded prior to update"):
         scaler.update()
     scaler.scale(w.sum()).backward()
     scaler.unscale_(optimizer)
     assert w.grad.item() == 1
     with pytest.raises(RuntimeError, match="already been called"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="already been called since the last update"):
+        scaler.step(optimizer)  # its gradients would be taken for unscaled ones
+    with pytest.raises(RuntimeError, match="called after step"):
         scaler.unscale_(optimizer)
     off = torch.amp.GradScaler(enabled=False)
     assert off.scale(w) is w and off.get_scale() == 1 and off.state_dict() == {}

@@ -98,6 +98,21 @@ def test_random_programs_that_write_over_operands(seed, monkeypatch):
         np.testing.assert_allclose(tensor.cpu().numpy(), array, rtol=2e-4, atol=2e-4)
 
 
+def test_synchronize_computes_what_is_alive(webgpu):
+    queue = backend(torch.device(webgpu)).queue
+    x = torch.tensor([0.5, 1.5], device=webgpu)
+    torch.webgpu.synchronize()
+    before = queue.counted["dispatches"]
+    y, z, constant = (x * 2 + 1).exp(), torch.rand(3, device=webgpu), torch.ones(4, device=webgpu)
+    x.sin()  # nobody holds it
+    torch.webgpu.synchronize()
+    assert queue.counted["dispatches"] == before + 2
+    assert y.value.promise is None and z.value.promise is None and constant.value.promise
+    torch.webgpu.synchronize()
+    assert queue.counted["dispatches"] == before + 2
+    np.testing.assert_allclose(y.cpu(), np.exp([2.0, 4.0]), 1e-6)
+
+
 def test_sharing_is_structure():
     x, y = (torch.tensor(np.float32([v, v]), device="webgpu") for v in (2, 3))
     assert ((x + x) * x).cpu().numpy()[0] == 8

@@ -59,3 +59,13 @@ def test_a_long_sequence_is_joined_once(monkeypatch):
     rows = (x * 1).unbind()
     torch.stack([row * k for k, row in enumerate(rows)]).sum().backward()
     assert not counted and x.grad[:, 0].tolist() == list(range(50))
+
+
+def test_hooks_hear_of_a_part_that_nobody_used(device):
+    x, heard = torch.ones(4, device=device, requires_grad=True), []
+    parts = x.split(2)
+    parts[1].register_hook(heard.append)
+    torch.autograd.graph.register_multi_grad_hook(parts, heard.append)
+    parts[0].sum().backward()
+    assert heard[0] is None and heard[1][0].tolist() == [1, 1] and heard[1][1] is None
+    assert x.grad.tolist() == [1, 1, 0, 0]

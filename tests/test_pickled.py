@@ -163,6 +163,7 @@ DAMAGED = {
     "no elements": floats((2,), (1,), memory=b"K\x01"),
     "a dtype that is called": called(named("torch", "float32")),
     "an end too soon": b"(",
+    "a number for which there is no memory": b"Nr\xff\xff\xff\x7f",
 }
 
 

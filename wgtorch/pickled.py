@@ -9,8 +9,10 @@ in the places of these. So the worst that a file can be is wrong.
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import pickletools
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
@@ -180,6 +182,17 @@ class Reader(pickle.Unpickler):
     def __init__(self, file: Any):
         super().__init__(file)
         self.stored: dict[str, Stored] = {}
+        self.check_places(file)
+
+    def check_places(self, file: Any) -> None:
+        """A pickle numbers what it will refer to; what numbers reach takes memory at once."""
+        start, largest = file.tell(), 0
+        for operation, argument, _ in pickletools.genops(file):
+            if operation.name in ("PUT", "BINPUT", "LONG_BINPUT"):
+                largest = max(largest, int(argument or 0))
+        if largest > file.tell() - start:
+            raise ValueError(f"it numbers something as {largest}")
+        file.seek(start)
 
     def find_class(self, module: str, name: str) -> Name:
         module = "builtins" if module == "__builtin__" else module
@@ -256,10 +269,10 @@ def load(file: Any, name: str, place: Place) -> Any:
 
 def of_archive(file: Any, place: Place) -> Any:
     with zipfile.ZipFile(file) as archive:
-        root = next(n for n in archive.namelist() if n.endswith("data.pkl"))[: -len("data.pkl")]
-        with archive.open(f"{root}data.pkl") as program:
-            reader = Reader(program)
-            tree = reader.load()
+        programs = [name for name in archive.namelist() if name.endswith("data.pkl")]
+        root = programs[0].removesuffix("data.pkl")
+        reader = Reader(io.BytesIO(archive.read(f"{root}data.pkl")))
+        tree = reader.load()
         if f"{root}byteorder" in archive.namelist():
             check_order(archive.read(f"{root}byteorder") == b"little")
 

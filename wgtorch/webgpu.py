@@ -41,7 +41,8 @@ def get_device_properties(device: Any = None) -> Any:
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits until everything queued so far is done; raises what only the GPU could see."""
+    """Computes what was called for so far and is alive, and waits for it; raises what only the
+    GPU could see. An elementwise result that nobody holds any more is never computed."""
     _home(device).synchronize()
 
 

@@ -23,6 +23,7 @@ class GradScaler:
         self._growth, self._backoff = growth_factor, backoff_factor
         self._interval, self._good = growth_interval, 0
         self._unscaled: dict[int, bool] = {}  # by optimizer: whether its gradients are finite
+        self._stepped: set[int] = set()  # since the last update
 
     def is_enabled(self) -> bool:
         return self._enabled
@@ -43,9 +44,10 @@ class GradScaler:
         if not self._enabled:
             return
         if id(optimizer) in self._unscaled:
-            raise RuntimeError(
-                "unscale_() has already been called on this optimizer since the last update()."
-            )
+            last = "unscale_() has already been called on this optimizer since the last update()."
+            if id(optimizer) in self._stepped:
+                last = "unscale_() is being called after step()."
+            raise RuntimeError(last)
         finite = None
         for group in optimizer.param_groups:
             for parameter in group["params"]:
@@ -57,15 +59,18 @@ class GradScaler:
                 fine = grad.isfinite().all()
                 finite = fine if finite is None else finite & fine
         if finite is None:
-            raise RuntimeError("No inf checks were recorded for this optimizer.")
+            raise AssertionError("No inf checks were recorded for this optimizer.")
         self._unscaled[id(optimizer)] = bool(finite)
 
     def step(self, optimizer: Any, *args: Any, **named: Any) -> Any:
         """`optimizer.step()`, unless a gradient is infinite or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **named)
+        if id(optimizer) in self._stepped:
+            raise RuntimeError("step() has already been called since the last update().")
         if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
+        self._stepped.add(id(optimizer))
         return optimizer.step(*args, **named) if self._unscaled[id(optimizer)] else None
 
     def update(self, new_scale: float | None = None) -> None:
@@ -75,7 +80,7 @@ class GradScaler:
         if new_scale is not None:
             self._scale = float(new_scale)
         elif not self._unscaled:
-            raise RuntimeError("No inf checks were recorded prior to update.")
+            raise AssertionError("No inf checks were recorded prior to update.")
         elif not all(self._unscaled.values()):
             self._scale, self._good = self._scale * self._backoff, 0
         else:
@@ -83,6 +88,25 @@ class GradScaler:
             if self._good == self._interval:
                 self._scale, self._good = self._scale * self._growth, 0
         self._unscaled.clear()
+        self._stepped.clear()
+
+    def get_growth_factor(self) -> float:
+        return self._growth
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        self._growth = new_factor
+
+    def get_backoff_factor(self) -> float:
+        return self._backoff
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        self._backoff = new_factor
+
+    def get_growth_interval(self) -> int:
+        return self._interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        self._interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
         if not self._enabled:

@@ -183,19 +183,23 @@ def fitted(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def tensor_hooks(node: Node, grad: Any) -> Any:
-    """Hooks of the tensors that are this node's outputs; those that retain their gradient last."""
+    """Hooks of the tensors that are this node's outputs; those that retain their gradient last.
+
+    One of several outputs that nobody used has None for a gradient, and its hooks hear of it.
+    """
     extras = node.extras
     if extras is None or not (extras.tensor_hooks or extras.retained):
         return grad
-    grads = list(grad) if node.outputs > 1 else [grad]
+    several = node.outputs > 1
+    grads = list(grad) if several else [grad]
     for number, hooks in extras.tensor_hooks.items():
-        if hooks and grads[number] is not None:
+        if hooks and (several or grads[number] is not None):
             grads[number] = run_tensor_hooks(hooks, grads[number])
     for number, reference in extras.retained.items():
         tensor = reference()
         if tensor is not None and grads[number] is not None:
             accumulate(tensor, grads[number])
-    return grads if node.outputs > 1 else grads[0]
+    return grads if several else grads[0]
 
 
 def prehooked(node: Node, grad: Any) -> Any:

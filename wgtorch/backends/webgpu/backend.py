@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from weakref import ref
 
 import numpy as np
@@ -43,6 +44,7 @@ GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
 ONE = (1, 1, 1)
 LITTLE, SPARSE = 1 << 14, 4  # bytes of a value that travel with any part; elements to one asked for
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
+RECENT = 1 << 14  # elementwise ops whose results, where they are alive, `synchronize` computes
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
 IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "reseen",
            "fill", "load", "synchronize", "empty_cache")  # fmt: skip
@@ -65,6 +67,8 @@ class WebGPU:
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
         self.kernels: dict[tuple, Kernel] = {}  # by structure, never by text
+        self.recent: deque = deque(maxlen=RECENT)  # who waits for what was promised last
+        self.remember = self.recent.append
         self.deferrals, self.holdings = Deferrals(self), Holdings(self)
         self.folder = Folder(self)
         self.crossings = Crossings(self)
@@ -121,6 +125,7 @@ class WebGPU:
                 arg = narrowed(arg, typed.compute)
             operands.append(arg)
         value = promised(self.device, typed, operands, attrs, out, size)
+        self.remember(value.promise.target)
         if size >= MAX_FUSED:
             self.holdings.grown(value, value.promise)
         return value
@@ -128,7 +133,9 @@ class WebGPU:
     def draw(self, op, seed, offset, out):
         load = drawn(op, seed, offset, out)
         copy = REGISTRY["copy"].at(op.dtype)  # type: ignore[attr-defined]
-        return promised(self.device, copy, (load,), {}, out)
+        value = promised(self.device, copy, (load,), {}, out)
+        self.remember(value.promise.target)
+        return value
 
     def source(self, view):
         out = Layout.contiguous(view.layout.shape)
@@ -153,6 +160,11 @@ class WebGPU:
         return Value(self.device, dtype, value.nbytes // dtype.itemsize, value.buffer)
 
     def synchronize(self):
+        while self.recent:
+            value = self.recent.popleft()()
+            promise = None if value is None else value.promise
+            if type(promise) is Promise and not promise.is_constant:
+                self.fill(value)
         self.dock.finish()
 
     def explain(self, view: View) -> str:
