@@ -20,9 +20,12 @@ REQUIRED = os.environ.get("WGTORCH_REQUIRE_WEBGPU") == "1"
 
 
 def pytest_report_header() -> str:
-    if not adapter.available():
-        return "webgpu: no adapter"
-    _, why = adapter.chosen()
+    try:
+        if not adapter.available():
+            return "webgpu: no adapter"
+        _, why = adapter.chosen()
+    except RuntimeError as error:
+        return f"webgpu: {error}"
     return f"webgpu: {adapter.order()[0].traits.summary}, {why}"
 
 

@@ -167,7 +167,7 @@ def test_the_scalers_order_is_checked():
     assert off.scale(w) is w and off.get_scale() == 1 and off.state_dict() == {}
     off.step(optimizer)
     off.update()
-    assert w.item() == 0
+    assert w.item() == -1
 
 
 def test_prelu_takes_halves_beside_its_own_floats():

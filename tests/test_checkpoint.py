@@ -1,6 +1,7 @@
 """Checkpoints: nothing is saved inside, and the function runs again in backward."""
 
 import gc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -196,3 +197,25 @@ def test_contexts_for_both_runs(device):
     with pytest.raises(ValueError, match="determinism_check should be one of"):
         checkpoint(torch.exp, x, determinism_check="maybe")
     same(x)
+
+
+IN_PLACE = {
+    "sin_": lambda y, x: y.sin_().tanh(),
+    "by another": lambda y, x: y.mul_(x + 1).tanh(),
+    "what another op saved": lambda y, x: (y * y).tanh() + y.add_(1),
+    "a part": lambda y, x: (y[1:].exp_().sum() + y).tanh(),
+    "silu": lambda y, x: torch.nn.functional.silu(y, inplace=True).tanh(),
+}
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_what_is_written_in_place_was_saved_as_it_was(name, early_stop, device):
+    def gradient(run):
+        x = torch.tensor([0.3, 0.7, -0.2, 1.1], device=device, requires_grad=True)
+        run(lambda x: IN_PLACE[name](x * 2, x), x).sum().backward()
+        return x.grad.tolist()
+
+    plain = gradient(lambda function, x: function(x))
+    again = gradient(partial(checkpoint, use_reentrant=False, early_stop=early_stop))
+    assert again == plain

@@ -82,6 +82,9 @@ def test_concatenation_and_subsets():
     assert [s["index"] for s in part.__getitems__([1, 0])] == [0, 3]
     stacked = StackDataset(a=Squares(2), b=range(2))
     assert stacked[1]["b"] == 1 and stacked[1]["a"]["square"] == 1 and len(stacked) == 2
+    assert [s["b"] for s in stacked.__getitems__([1, 0])] == [1, 0]
+    by_part = StackDataset(Subset(both, [6, 0]), [10, 20]).__getitems__([1, 1])
+    assert [(s["index"], n) for s, n in by_part] == [(0, 20), (0, 20)]
     with pytest.raises(ValueError, match="Size mismatch between datasets"):
         StackDataset(Squares(2), Squares(3))
     assert list(Count(2) + Count(3)) == [0, 1, 0, 1, 2] and len(ChainDataset([Count(2)])) == 2

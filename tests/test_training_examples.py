@@ -28,6 +28,7 @@ def run(device, tmp_path, *more):
 
 def test_training_three_ways(device, tmp_path, capsys):
     pytest.importorskip("matplotlib")
+    others = wt.memory_stats(device).get("allocated_bytes.all.current", 0)  # held by other tests
     (plain, saved, packed), png = run(device, tmp_path, "--epochs", "1", "--batch-size", "256")
     assert plain.losses == saved.losses and len(plain.losses) == 5
     assert plain.losses[-1] < plain.losses[0]
@@ -45,8 +46,8 @@ def test_training_three_ways(device, tmp_path, capsys):
     assert sum(plain.saved_by_block) == kept and len(plain.saved_by_block) == 3
     if wt.webgpu.get_device_properties().mappable:  # else values come back before they are read
         assert saved.peak_bytes <= plain.peak_bytes - (kept - max(plain.saved_by_block))
-    assert saved.peak_bytes < 0.75 * plain.peak_bytes
-    assert packed.peak_bytes < 0.85 * plain.peak_bytes
+    assert saved.peak_bytes - others < 0.75 * (plain.peak_bytes - others)
+    assert packed.peak_bytes - others < 0.85 * (plain.peak_bytes - others)
     assert (int(last[4]), int(last[5])) == (plain.peak_bytes, saved.peak_bytes)
 
 

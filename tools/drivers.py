@@ -43,7 +43,7 @@ def find(python: Path, variables: dict[str, str]) -> str | None:
         if apt_install("mesa-vulkan-drivers"):
             report = ask(python, environment)
     if report["chosen"] is None:
-        say(f"{report['why']}. Continuing on the cpu.")
+        say(f"{report['why']}." + " Continuing on the cpu." * ("WGTORCH_ADAPTER" not in variables))
         return None
     remember(**{key: report["chosen"]})
     return report["chosen"]

@@ -29,7 +29,8 @@ def main(arguments: list[str]) -> None:
     adapter, arguments = split(arguments)
     python = prepare("dev")
     variables = drivers.variables(adapter) if adapter else {}
-    drivers.find(python, variables)
+    if drivers.find(python, variables) is None and adapter:
+        sys.exit(f"--adapter {adapter}: no such adapter, so nothing was tested")
     os.chdir(ROOT)
     pytest = [str(python), "-m", "pytest"]
     if arguments:

@@ -29,13 +29,14 @@ from wgtorch.autograd.mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
     set_grad_enabled,
 )  # fmt: skip
+from wgtorch.capsules import from_dlpack
 from wgtorch.constants import (
     channels_last, channels_last_3d, contiguous_format, e, inf, nan, newaxis, pi, preserve_format,
     sparse_coo, strided,
 )  # fmt: skip
 from wgtorch.autograd.transforms.vmap import vmap
 from wgtorch.create import (
-    as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full,
+    as_tensor, asarray, empty, empty_like, eye, from_numpy, frombuffer, full,
     full_like, get_default_device, is_tensor, ones, ones_like, result_type,
     scalar_tensor, set_default_device, tensor, zeros, zeros_like,
 )  # fmt: skip

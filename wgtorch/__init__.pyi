@@ -45,6 +45,7 @@ from wgtorch.autograd.mode import is_grad_enabled as is_grad_enabled
 from wgtorch.autograd.mode import is_inference_mode_enabled as is_inference_mode_enabled
 from wgtorch.autograd.mode import no_grad as no_grad
 from wgtorch.autograd.mode import set_grad_enabled as set_grad_enabled
+from wgtorch.capsules import from_dlpack as from_dlpack
 from wgtorch.constants import channels_last as channels_last
 from wgtorch.constants import channels_last_3d as channels_last_3d
 from wgtorch.constants import contiguous_format as contiguous_format
@@ -62,7 +63,6 @@ from wgtorch.create import asarray as asarray
 from wgtorch.create import empty as empty
 from wgtorch.create import empty_like as empty_like
 from wgtorch.create import eye as eye
-from wgtorch.create import from_dlpack as from_dlpack
 from wgtorch.create import from_numpy as from_numpy
 from wgtorch.create import frombuffer as frombuffer
 from wgtorch.create import full as full

@@ -47,6 +47,11 @@ TOLD = (  # the first that fits counts
     (r"Variable", "a tensor is one: torch.Tensor"),
     (r".*Storage(Base)?", "x.untyped_storage() and x.storage() give a tensor's memory"),
     (r"hub|onnx|package", "torch.load reads safetensors, which every hub has"),
+    (r"serialization", "torch.load runs nothing that a file names, so there is nothing to allow"),
+    (r"tensorboard", "its packages take numbers and arrays: x.item(), x.numpy()"),
+    (r"_pytree", "torch.func takes nested tuples, lists and dicts as they are"),
+    (r"overrides|__torch_function__|as_subclass|_make_subclass", "a subclass of torch.Tensor is a"
+     " tensor to ops, and its methods work; ops do not ask it what to do"),
     (r"sym_.*|Sym.*", "shapes are numbers here"),
     (r"memory_format|strided|layout", "memory is strided; torch.contiguous_format is its name"),
 )  # fmt: skip
@@ -84,7 +89,8 @@ def answer_for(module: str) -> None:
 def refuse_import(name: str) -> None:
     """Raises what the attribute would say of a module that is known to be PyTorch's."""
     if instead := told(name.rpartition(".")[2]):
-        raise ModuleNotFoundError(f"No module named {name!r}: {instead}", name=name)
+        # without its name, or `from wgtorch import jit` would take it for the end of a search
+        raise ModuleNotFoundError(f"No module named {name!r}: {instead}")
 
 
 def found(name: str) -> Any:

@@ -121,11 +121,6 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0,
     return wanting(from_numpy(array), requires_grad)
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A cpu tensor on another library's memory."""
-    return from_numpy(np.from_dlpack(ext_tensor))
-
-
 def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`make` with an argument `out`: a tensor that takes the result, and says dtype and device."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from wgtorch.autograd.hook_stack import Pair, awake, pop, push
 from wgtorch.autograd.mode import enable_grad, state
-from wgtorch.autograd.saved import Packed, Slot, keep, unrooted
+from wgtorch.autograd.saved import Packed, Slot, keep, snapshot, unrooted
 from wgtorch.storage import View
 
 DRAWS: list[Any] = []  # generators (get_state, set_state) that are set back to repeat a run
@@ -87,7 +87,7 @@ class Frame:
             saved.append(facts_of(tensor))
             names.append(state.slot)
             if place < len(self.held) and self.held[place]() is not None:
-                values[place] = tensor.bare()
+                values[place] = snapshot(tensor)  # the function may yet write to it
             if self.options.early_stop and len(saved) == len(self.facts):
                 raise _Enough
             return values.get(place)

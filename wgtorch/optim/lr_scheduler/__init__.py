@@ -17,6 +17,8 @@ from wgtorch.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from wgtorch.optim.lr_scheduler.schedule import LRScheduler
 from wgtorch.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
 
+_LRScheduler = LRScheduler  # as it was called before PyTorch 2.0
+
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
     "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",

@@ -76,8 +76,27 @@ class StackDataset(Dataset):
             return {name: part[index] for name, part in self.datasets.items()}
         return tuple(part[index] for part in self.datasets)
 
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """Several samples, each dataset asked once where it can give several."""
+        named = isinstance(self.datasets, dict)
+        datasets = self.datasets.values() if named else self.datasets
+        columns = [items_of(dataset, indices) for dataset in datasets]
+        rows = zip(*columns, strict=True)
+        return [dict(zip(self.datasets, row, strict=True)) if named else row for row in rows]
+
     def __len__(self) -> int:
         return self._length
+
+
+def items_of(dataset: Any, indices: list[int]) -> list[Any]:
+    if not callable(getattr(dataset, "__getitems__", None)):
+        return [dataset[i] for i in indices]
+    found = dataset.__getitems__(indices)
+    if len(found) != len(indices):
+        raise ValueError(
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(found)}"
+        )
+    return found
 
 
 class ConcatDataset(Dataset[T]):
