@@ -285,3 +285,13 @@ def test_a_temporary_that_is_folded_is_not_stored():
     assert pool.live.current - before == 4 and total.item() == 60
     y = x * 5
     assert y.sum().item() == 100 and y.value.promise is None  # held here, hence stored
+
+
+def test_a_kernel_of_our_own_that_does_not_compile_is_called_our_mistake(webgpu):
+    pipelines, source = backend(torch.device(webgpu)).gpu.pipelines, "\n" * 90 + "fn f() { oops }\n"
+    with pytest.raises(RuntimeError) as caught:
+        pipelines.get(source, "add+mul")
+    said = str(caught.value)
+    assert said.startswith("add+mul does not compile: ") and "wgtorch's own" in said
+    assert "91 fn f() { oops }" in said.replace("  ", " ") and len(said.splitlines()) < 10
+    assert (torch.ones(2, device=webgpu) + 1).tolist() == [2, 2]

@@ -14,24 +14,23 @@ ORDINAL = re.compile(r"(naga::ir::\w+|Some)? ?[(\[]*\[\d+\][)\]]*")  # the compi
 READER = re.compile(r"^fn (\w+_nth\(i: u32\)|set_result\w*\([^)]*\))", re.M)
 UNKNOWN = re.compile(r"identifier: [`'](\w+)[`']")
 AROUND = 2  # lines shown before and after
+OURS = (
+    "This kernel is wgtorch's own, and so is the mistake: please report it, with what"
+    " WGTORCH_DEBUG=4 shows. With WGTORCH_EAGER=1 each op is a kernel, which may get past it."
+)
 
 
 def complaint(name: str, source: str, error: str) -> str:
-    """The text of the error; of what a user wrote only the lines around the mistake."""
+    """The text of the error, and the lines around the mistake, counted in what a user wrote."""
     line, mark = place(error)
     found = own(source, line)
     if found is None:
-        return f"{name} does not compile: {error}\n{numbered(source.splitlines(), 1)}"
+        shown = around(source, line, mark)
+        return "\n".join([f"{name} does not compile: {sentence(error)}", *shown, OURS])
     first = source.index(found)
     line -= source.count("\n", 0, first)
-    lines = found.splitlines()
-    start, end = 1, len(lines)
-    if 0 < line <= len(lines):
-        start, end = max(line - AROUND, 1), line + AROUND
-    shown = numbered(lines[start - 1 : end], start).splitlines()
-    if 0 < line <= len(lines):
-        shown.insert(line - start + 1, " " * 5 + mark)
-    elif "fn value_at(" in found:
+    shown = around(found, line, mark)
+    if not 0 < line <= found.count("\n") + 1 and "fn value_at(" in found:
         shown.append("  what calls it expects fn value_at(i: u32) -> result_type")
     readers = READER.findall(source[:first])
     if readers:
@@ -41,6 +40,17 @@ def complaint(name: str, source: str, error: str) -> str:
         shown.append(f"  {declaration(found, unknown[1])}")
     shown.append("  WGTORCH_DEBUG=4 shows the whole kernel")
     return "\n".join([f"{SPOKEN.get(found, name)} does not compile: {sentence(error)}", *shown])
+
+
+def around(text: str, line: int, mark: str) -> list[str]:
+    """The lines around one of a text, numbered, and the mark below it; all if there is no such."""
+    lines = text.splitlines()
+    if not 0 < line <= len(lines):
+        return numbered(lines, 1).splitlines()
+    start = max(line - AROUND, 1)
+    shown = numbered(lines[start - 1 : line + AROUND], start).splitlines()
+    shown.insert(line - start + 1, " " * 5 + mark)
+    return shown
 
 
 def declaration(text: str, number: str) -> str:

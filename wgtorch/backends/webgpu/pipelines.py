@@ -103,7 +103,7 @@ class Pipelines:
                 if is_loss(str(error)):
                     raise self.fail(str(error)) from None
                 del faults.reports[said:]  # the compiler also logs what it raises
-                raise RuntimeError(complaint(name, source, str(error))) from error
+                raise RuntimeError(complaint(name, source, str(error))) from None
         return self.cache[source].named(name)
 
     def _compile(self, source: str, name: str, trusted: bool) -> Kernel:
