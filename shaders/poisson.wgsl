@@ -5,23 +5,6 @@
 
 const MOST = 32u;  // blocks of four words
 
-// Numbers between 0 and 1, neither of them.
-fn between(words: vec4<u32>) -> vec4<f32> {
-    return vec4<f32>(((words >> vec4<u32>(9u)) << vec4<u32>(1u)) + vec4<u32>(1u)) * 5.9604645e-8;
-}
-
-fn log_chance(k: f32, rate: f32) -> f32 {
-    if k < 1.0 { return -rate; }
-    let v = (k - rate) / (k + rate);
-    let square = v * v;
-    var deviance = (k - rate) * v + 2.0 * k * v * square * (
-        0.33333334 + square * (0.2 + square * (0.14285715 + square * 0.11111111))
-    );
-    if abs(v) >= 0.1 { deviance = k * log_f32(k / rate) + rate - k; }
-    let stirling = (0.083333336 - 0.0027777778 / (k * k)) / k;
-    return -deviance - stirling - 0.5 * log_f32(6.2831855 * k);
-}
-
 // (a number, whether it is accepted)
 fn tried(rate: f32, u: f32, v: f32) -> vec2<f32> {
     let b = 0.931 + 2.53 * sqrt(rate);
@@ -43,7 +26,7 @@ fn compute(i: u32) {
     var product = 1.0;
     var result = select(0.0, floor(rate), large);
     for (var step = 0u; step < MOST; step++) {
-        let numbers = between(philox(vec4<u32>(step, 0u, 0u, 0u), key));
+        let numbers = inside4(philox(vec4<u32>(step, 0u, 0u, 0u), key));
         var done = false;
         for (var k = 0u; k < 4u && !done; k++) {
             if !large {

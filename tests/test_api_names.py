@@ -190,7 +190,7 @@ def test_rooms_know_their_names_too():
 
 
 @pytest.mark.parametrize(("line", "text"), [
-    ("from wgtorch.distributions import Normal", "'wgtorch.distributions': torch.bernoulli, "),
+    ("from wgtorch.hub import load", "'wgtorch.hub': torch.load reads safetensors, "),
     ("import wgtorch.distributed", "'wgtorch.distributed': a program is one process"),
     ("from wgtorch import jit", "'wgtorch.jit': programs are not captured"),
     ("from wgtorch.cuda import amp", "'wgtorch.cuda.amp': it is torch.amp"),

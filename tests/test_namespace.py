@@ -14,10 +14,10 @@ import wgtorch
 PROGRAM = """
 import sys
 import wgtorch as torch
-late = [f"wgtorch.{name}" for name in ("nn", "optim", "utils")]
+late = [f"wgtorch.{name}" for name in ("distributions", "nn", "optim", "utils")]
 assert not [name for name in (*late, "wgpu", "torch", "asyncio") if name in sys.modules]
 assert isinstance(torch.nn.Linear(2, 3)(torch.ones(2)), torch.Tensor)
-assert torch.optim.SGD and torch.utils.data.DataLoader
+assert torch.optim.SGD and torch.utils.data.DataLoader and torch.distributions.Normal
 import wgtorch.nn as nn
 assert nn is torch.nn
 assert "wgpu" not in sys.modules

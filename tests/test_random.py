@@ -99,6 +99,10 @@ COUNTS = {
     "poisson": (lambda n: wt.poisson(wt.full((n,), 2.5)), stats.poisson(2.5)),
     "poisson of 10": (lambda n: wt.poisson(wt.full((n,), 10.0)), stats.poisson(10)),
     "poisson of 400": (lambda n: wt.poisson(wt.full((n,), 400.0)), stats.poisson(400)),
+    "binomial of few": (lambda n: wt.binomial(wt.full((n,), 30.0), wt.tensor(0.2)),
+                        stats.binom(30, 0.2)),
+    "binomial of many": (lambda n: wt.binomial(wt.full((n,), 1000.0), wt.tensor(0.7)),
+                         stats.binom(1000, 0.7)),
     "bernoulli": (lambda n: wt.bernoulli(wt.full((n,), 0.3)), stats.bernoulli(0.3)),
     "one of a row": (lambda n: wt.multinomial(wt.tensor([[1.0, 0, 3, 4]] * n), 1),
                      stats.rv_discrete(values=([0, 2, 3], [1 / 8, 3 / 8, 4 / 8]))),
@@ -119,6 +123,19 @@ def test_discrete_distribution(name):
     wanted = [*chances[common] * MANY, MANY - (chances[common] * MANY).sum()]
     rest = -1 if wanted[-1] < 1 else None
     assert stats.chisquare(observed[:rest], wanted[:rest], sum_check=False).pvalue > 0.01
+
+
+def test_binomial_at_its_ends(device):
+    count = wt.tensor([0.0, 7, 7, 1e6, 1], device=device).expand(50, 5)
+    chance = wt.tensor([0.5, 0, 1, 1, 0], device=device)
+    assert (wt.binomial(count, chance) == wt.tensor([0.0, 0, 7, 1e6, 0], device=device)).all()
+    assert wt.binomial(count.cpu().double(), wt.tensor(0.5).double()).dtype is wt.float64
+    with pytest.raises(ValueError, match="floating-point dtypes for count, got: Long"):
+        wt.binomial(count.long(), chance)
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        wt.binomial(count.cpu(), chance.cpu().double())
+    with pytest.raises(RuntimeError, match="probabilities have to be from 0 to 1"):
+        wt.binomial(count, chance + 0.5).tolist()
 
 
 def test_poisson_of_every_rate(device):

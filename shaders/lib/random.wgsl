@@ -51,6 +51,11 @@ fn uniform4(words: vec4<u32>) -> vec4<f32> {
     return vec4<f32>(words >> vec4<u32>(8u)) * 5.9604645e-8;
 }
 
+// (0, 1)
+fn inside4(words: vec4<u32>) -> vec4<f32> {
+    return vec4<f32>(((words >> vec4<u32>(9u)) << vec4<u32>(1u)) + vec4<u32>(1u)) * 5.9604645e-8;
+}
+
 // (0, 1], for logarithms
 fn uniform_above_zero(word: u32) -> f32 { return f32((word >> 8u) + 1u) * 5.9604645e-8; }
 

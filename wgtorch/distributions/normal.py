@@ -1,0 +1,69 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+from wgtorch import Tensor
+from wgtorch.distributions import constraints
+from wgtorch.distributions.draws import normals
+from wgtorch.distributions.exp_family import ExponentialFamily
+
+__all__ = ["Normal"]
+
+HALF_LOG_2PI = log(2 * pi) / 2
+
+
+class Normal(ExponentialFamily):
+    """exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi))"""
+
+    loc: Tensor
+    scale: Tensor
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        self._hold(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.loc + normals(self._extended_shape(sample_shape), self.loc) * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(((value - self.loc) / self.scale) ** 2) / 2 - self.scale.log() - HALF_LOG_2PI
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (1 + ((value - self.loc) / (self.scale * sqrt(2))).erf()) / 2
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (0.5 + HALF_LOG_2PI)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, Tensor]:
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return -0.25 * x.pow(2) / y + 0.5 * (-pi / y).log()
