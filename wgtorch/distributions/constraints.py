@@ -31,6 +31,10 @@ class Constraint:
         """Whether each event satisfies it; bool, without the event's dimensions."""
         raise NotImplementedError
 
+    def told(self, values: bool) -> str:
+        """Its text; without `values` that of tensors is their shape, which reads nothing."""
+        return repr(self)
+
     def __repr__(self) -> str:
         return type(self).__name__.lstrip("_") + "()"
 
@@ -107,9 +111,12 @@ class _Independent(Constraint):
             raise ValueError(f"Expected value.dim() >= {wanted} but got {value.dim()}")
         return holds.flatten(-count).all(-1) if count else holds
 
+    def told(self, values: bool) -> str:
+        base = self.base_constraint.told(values)
+        return f"IndependentConstraint({base}, {self.reinterpreted_batch_ndims})"
+
     def __repr__(self) -> str:
-        name = type(self).__name__[1:] + "Constraint"
-        return f"{name}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+        return self.told(True)
 
 
 class MixtureSameFamilyConstraint(Constraint):
@@ -136,8 +143,11 @@ class MixtureSameFamilyConstraint(Constraint):
             raise ValueError(f"Expected value.dim() >= {event_dim} but got {holds.dim()}")
         return holds.flatten(holds.dim() - event_dim).all(-1) if event_dim else holds.all(-1)
 
+    def told(self, values: bool) -> str:
+        return f"{type(self).__name__}({self.base_constraint.told(values)})"
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base_constraint!r})"
+        return self.told(True)
 
 
 class _Bounded(Constraint):
@@ -148,9 +158,13 @@ class _Bounded(Constraint):
     def __init__(self, *bounds: Any, **named: Any):
         vars(self).update(zip(self.names, bounds, strict=False), **named)
 
+    def told(self, values: bool) -> str:
+        bounds = ((name, vars(self)[name]) for name in self.names)
+        said = (f"{n}={b.size() if isinstance(b, Tensor) and not values else b}" for n, b in bounds)
+        return f"{type(self).__name__.lstrip('_')}({', '.join(said)})"
+
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={vars(self)[name]}" for name in self.names)
-        return f"{type(self).__name__.lstrip('_')}({said})"
+        return self.told(True)
 
 
 def bounded(name: str, check: Callable[..., Tensor], *names: str, **facts: Any) -> Any:
@@ -308,8 +322,7 @@ class _Cat(_Parts):
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
             raise AssertionError(
-                f"lengths must have same length as cseq, got {len(self.lengths)} vs"
-                f" {len(self.cseq)}"
+                f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})"
             )
 
     def check(self, value: Tensor) -> Tensor:
@@ -320,6 +333,11 @@ class _Cat(_Parts):
 
 
 class _Stack(_Parts):
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        most = max(c.event_dim for c in self.cseq)
+        return most + 1 if self.dim + most < 0 else most
+
     def check(self, value: Tensor) -> Tensor:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dims")

@@ -176,7 +176,7 @@ class Distribution:
             what = f"parameter {name} ({type(value).__name__} of shape {tuple(value.shape)})"
             self._demand(constraint.check(value), value, lambda values, what=what, bound=constraint:
                 f"Expected {what} of distribution {self._told(values)} to satisfy the constraint"
-                f" {bound!r}, but found invalid values")  # fmt: skip
+                f" {bound.told(values)}, but found invalid values")  # fmt: skip
 
     def _validate_sample(self, value: Tensor) -> None:
         """ValueError where a value does not fit the shapes, or is outside of the support."""
@@ -209,7 +209,7 @@ class Distribution:
             return
         what = f"value argument ({type(value).__name__} of shape {tuple(value.shape)})"
         self._demand(support.check(value), value, lambda values:
-            f"Expected {what} to be within the support ({support!r}) of the distribution"
+            f"Expected {what} to be within the support ({support.told(values)}) of the distribution"
             f" {self._told(values)}, but found invalid values")  # fmt: skip
 
     def _demand(self, holds: Tensor, value: Any, refusal: Any, broken: bool = False) -> None:

@@ -30,6 +30,7 @@ from wgtorch.distributions.poisson import Poisson
 from wgtorch.distributions.transformed_distribution import TransformedDistribution
 from wgtorch.distributions.uniform import Uniform
 from wgtorch.nn.functional import softplus
+from wgtorch.ops.requirements import require
 
 
 def alike(kind: type) -> Any:
@@ -52,10 +53,8 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 
 @alike(Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
-    if (q.total_count > p.total_count).any():
-        raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not implemented"
-        )
+    refusal = "KL between Binomials where q.total_count > p.total_count is not implemented"
+    require(q.total_count <= p.total_count, refusal, NotImplementedError)
     gain = p.probs * (p.logits - q.logits) - softplus(p.logits) + softplus(q.logits)
     return (p.total_count * gain).masked_fill(q.total_count < p.total_count, inf)
 

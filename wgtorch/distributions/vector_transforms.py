@@ -154,6 +154,8 @@ class Parts(Transform):
 
     transforms: list[Transform]
     dim: int
+    lengths: list[int]
+    whole = "length"  # what errors call all of them
 
     @staticmethod
     def checked(tseq: Sequence[Transform], cache_size: int) -> list[Transform]:
@@ -167,21 +169,26 @@ class Parts(Transform):
     def _joined(self, parts: list[Tensor]) -> Tensor:
         raise NotImplementedError
 
-    def _demand_dim(self, value: Tensor) -> None:
+    def _demand(self, value: Tensor, name: str = "x") -> None:
+        wanted = sum(self.lengths)
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for tensor with {value.dim()} dims")
+        if (size := value.shape[self.dim]) != wanted:
+            raise AssertionError(
+                f"{name}.size({self.dim}) = {size} must equal {self.whole} {wanted}"
+            )
 
     @property
     def bijective(self) -> bool:  # type: ignore[override]
         return all(t.bijective for t in self.transforms)
 
     def _call(self, x: Tensor) -> Tensor:
-        self._demand_dim(x)
+        self._demand(x)
         pairs = zip(self.transforms, self._split(x), strict=True)
         return self._joined([t(part) for t, part in pairs])
 
     def _inverse(self, y: Tensor) -> Tensor:
-        self._demand_dim(y)
+        self._demand(y, "y")
         pairs = zip(self.transforms, self._split(y), strict=True)
         return self._joined([t.inv(part) for t, part in pairs])
 
@@ -196,8 +203,7 @@ class CatTransform(Parts):
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(
-                f"lengths must have same length as tseq, got {len(self.lengths)} vs"
-                f" {len(self.transforms)}"
+                f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})"
             )
 
     @property
@@ -213,13 +219,6 @@ class CatTransform(Parts):
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _demand_dim(self, value: Tensor) -> None:
-        super()._demand_dim(value)
-        if value.shape[self.dim] != self.length:
-            raise AssertionError(
-                f"Expected size {self.length} on dim {self.dim}, got {value.shape[self.dim]}"
-            )
-
     def _split(self, value: Tensor) -> Sequence[Tensor]:
         return value.split(self.lengths, self.dim)
 
@@ -227,8 +226,8 @@ class CatTransform(Parts):
         return wgtorch.cat(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        self._demand_dim(x)
-        self._demand_dim(y)
+        self._demand(x)
+        self._demand(y, "y")
         changes = []
         for t, part, image in zip(self.transforms, self._split(x), self._split(y), strict=True):
             change = t.log_abs_det_jacobian(part, image)
@@ -249,22 +248,17 @@ class CatTransform(Parts):
 class StackTransform(Parts):
     """Transforms of the slices along a dimension"""
 
+    whole = "len(transforms)"
+
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.transforms, self.dim = self.checked(tseq, cache_size), dim
+        self.lengths = [1] * len(self.transforms)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
         return StackTransform(self.transforms, self.dim, cache_size)
-
-    def _demand_dim(self, value: Tensor) -> None:
-        super()._demand_dim(value)
-        if value.shape[self.dim] != len(self.transforms):
-            raise AssertionError(
-                f"Expected size {len(self.transforms)} on dim {self.dim}, got"
-                f" {value.shape[self.dim]}"
-            )
 
     def _split(self, value: Tensor) -> Sequence[Tensor]:
         return value.unbind(self.dim)
@@ -273,8 +267,8 @@ class StackTransform(Parts):
         return wgtorch.stack(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        self._demand_dim(x)
-        self._demand_dim(y)
+        self._demand(x)
+        self._demand(y, "y")
         triples = zip(self.transforms, self._split(x), self._split(y), strict=True)
         return self._joined([t.log_abs_det_jacobian(part, image) for t, part, image in triples])
 
