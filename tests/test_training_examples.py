@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 pytest.importorskip("sklearn")
 import resume_training
 import train_digits
+import vae_digits
 
 LAST = re.compile(
     r'accuracy=(\d\.\d{4}) device=(\S+) adapter="(.+)" peak_bytes=(\d+) '
@@ -74,6 +75,14 @@ def test_a_training_resumes_exactly(device, capsys):
     assert whole == parts and len(whole) == resume_training.STEPS
     assert whole[-1] < 0.8 * whole[0]
     assert capsys.readouterr().out.endswith("identical\n")
+
+
+def test_an_autoencoder_of_digits(device, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    png = tmp_path / "vae.png"
+    first, held_back = vae_digits.main(["--device", device, "--epochs", "6", "--png", str(png)])
+    assert first < 20 and held_back > 60
+    assert "images held back" in capsys.readouterr().out and png.stat().st_size > 10_000
 
 
 def test_a_device_that_is_not_there(tmp_path, monkeypatch, capsys):

@@ -147,6 +147,7 @@ def expanded(d):
 
 
 QUESTIONS = {
+    "repr": lambda t, d, x, u: repr(d),
     **{name: lambda t, d, x, u, name=name: getattr(d, name) for name in (
         "mean", "mode", "variance", "stddev", "has_rsample", "has_enumerate_support")},
     "facts": lambda t, d, x, u: [repr(d.support), repr(d.arg_constraints), d.support.is_discrete],
@@ -154,7 +155,6 @@ QUESTIONS = {
                                               expanded(d).batch_shape, expanded(d).event_shape))],
     "entropy": lambda t, d, x, u: d.entropy(),
     "perplexity": lambda t, d, x, u: d.perplexity(),
-    "repr": lambda t, d, x, u: repr(d),
     "sample": lambda t, d, x, u: [list(d.sample((2, 5)).shape), str(d.sample().dtype)[-7:],
                                   d.sample().requires_grad, list(expanded(d).sample().shape)],
     "all": lambda t, d, x, u: [d.enumerate_support(), d.enumerate_support(False)],
@@ -176,7 +176,7 @@ def test_distribution(text):
     ours, theirs = made(text)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Singular sample")
-        values = theirs.sample((3,)).numpy()
+        values = eval(text, names(torch)).sample((3,)).numpy()
     chances = np.random.default_rng(0).uniform(0.05, 0.95, (3, *theirs.batch_shape))
     for name, ask in QUESTIONS.items():
         if (text.split("(")[0], name) in BETTER:

@@ -10,14 +10,14 @@ from wgtorch.distributions import constraints
 from wgtorch.distributions.draws import between
 from wgtorch.distributions.exp_family import ExponentialFamily
 from wgtorch.distributions.probabilities import Chances
-from wgtorch.distributions.utils import clamp_probs
+from wgtorch.distributions.utils import clamp_probs, lazy_property, logits_to_probs
 from wgtorch.nn.functional import softplus
 
 __all__ = ["ContinuousBernoulli"]
 
 
 class ContinuousBernoulli(Chances, ExponentialFamily):
-    """C probs^x (1 - probs)^(1 - x), C = 2 atanh(1 - 2 probs) / (1 - 2 probs)
+    """C probs^x (1 - probs)^(1 - x), C = logits / tanh(logits / 2)
 
     Where probs are between `lims`, in whose middle formulas divide 0 by 0, series are taken.
     """
@@ -42,29 +42,33 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
         holds = constraints.unit_interval.check(self.probs)
         self._demand(holds, None, lambda values: "The parameter probs has invalid values")
 
+    @lazy_property
+    def probs(self) -> Tensor:  # type: ignore[override]
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+
     def _by_series(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(where series are taken, probs kept away from there, probs - 1 / 2)."""
+        """(where series are taken, logits kept away from there, probs - 1 / 2)."""
         low, high = self._lims
         near = (self.probs > low) & (self.probs <= high)
-        return near, self.probs.masked_fill(near, low), self.probs - 0.5
+        return near, self.logits.masked_fill(near, 1), self.probs - 0.5
 
     @property
     def _log_constant(self) -> Tensor:
-        near, p, x = self._by_series()
-        exact = ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log()
+        near, logits, x = self._by_series()
+        exact = logits.abs().log() - (logits / 2).tanh().abs().log()
         square = x.pow(2)
         return (log(2) + (4 / 3 + 104 / 45 * square) * square).where(near, exact)
 
     @property
     def mean(self) -> Tensor:
-        near, p, x = self._by_series()
-        exact = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
+        near, logits, x = self._by_series()
+        exact = -1 / (-logits).expm1() - 1 / logits
         return (0.5 + (1 / 3 + 16 / 45 * x.pow(2)) * x).where(near, exact)
 
     @property
     def variance(self) -> Tensor:
-        near, p, x = self._by_series()
-        exact = p * (p - 1) / (1 - 2 * p).pow(2) + 1 / ((-p).log1p() - p.log()).pow(2)
+        near, logits, x = self._by_series()
+        exact = logits.pow(-2) - (2 * (logits / 2).sinh()).pow(-2)
         square = x.pow(2)
         return (1 / 12 - (1 / 15 - 128 / 945 * square) * square).where(near, exact)
 
@@ -83,20 +87,21 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        near, p, _ = self._by_series()
-        exact = (p.pow(value) * (1 - p).pow(1 - value) + p - 1) / (2 * p - 1)
+        near, logits, _ = self._by_series()
+        falls = -logits.abs()  # exp of it does not overflow
+        share = (falls * value).expm1() / falls.expm1()
+        exact = share * (falls * (1 - value)).exp().where(logits > 0, 1)
         inside = value.where(near, exact).masked_fill(value <= 0, 0)
         return inside.masked_fill(value >= 1, 1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        near, p, _ = self._by_series()
-        exact = (-p + value * (2 * p - 1)).log1p() - (-p).log1p()
-        return value.where(near, exact / (p.log() - (-p).log1p()))
+        near, logits, _ = self._by_series()
+        falls, up = -logits.abs(), logits > 0
+        exact = ((1 - value).where(up, value) * falls.expm1()).log1p() / falls
+        return value.where(near, (1 - exact).where(up, exact))
 
     def entropy(self) -> Tensor:
-        p = self.probs
-        below, above = (-p).log1p(), p.log()
-        return self.mean * (below - above) - self._log_constant - below
+        return softplus(self.logits) - self.mean * self.logits - self._log_constant
 
     @property
     def _natural_params(self) -> tuple[Tensor]:

@@ -24,6 +24,7 @@ from wgtorch.distributions.normal import Normal
 from wgtorch.distributions.pareto import Pareto
 from wgtorch.distributions.poisson import Poisson
 from wgtorch.distributions.uniform import Uniform
+from wgtorch.nn.functional import softplus
 
 
 def each(*kinds: type, to: type) -> Any:
@@ -99,7 +100,7 @@ def _to_gumbel(p: Any, q: Gumbel) -> Tensor:
 
 @each(Beta, Uniform, to=ContinuousBernoulli)
 def _to_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
-    norm = q._log_constant + (-q.probs).log1p()
+    norm = q._log_constant - softplus(q.logits)
     return (-p.entropy() - p.mean * q.logits - norm).masked_fill(beyond(p, 0, 1), inf)
 
 

@@ -72,7 +72,7 @@ def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 
 @alike(ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    norms = p._log_constant + (-p.probs).log1p() - q._log_constant - (-q.probs).log1p()
+    norms = p._log_constant - softplus(p.logits) - q._log_constant + softplus(q.logits)
     return p.mean * (p.logits - q.logits) + norms
 
 
