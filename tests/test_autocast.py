@@ -163,6 +163,10 @@ def test_the_scalers_order_is_checked():
         scaler.step(optimizer)  # its gradients would be taken for unscaled ones
     with pytest.raises(RuntimeError, match="called after step"):
         scaler.unscale_(optimizer)
+    half = torch.ones(1, dtype=torch.float16, requires_grad=True)
+    half.sum().backward()
+    with pytest.raises(ValueError, match="Attempting to unscale FP16 gradients"):
+        scaler.unscale_(torch.optim.SGD([half], lr=1.0))
     off = torch.amp.GradScaler(enabled=False)
     assert off.scale(w) is w and off.get_scale() == 1 and off.state_dict() == {}
     off.step(optimizer)

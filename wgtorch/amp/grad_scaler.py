@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wgtorch.dtype import float16
+
 
 class GradScaler:
     """`scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()`."""
@@ -54,6 +56,8 @@ class GradScaler:
                 grad = parameter.grad
                 if grad is None:
                     continue
+                if grad.dtype is float16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
                 grad = grad.detach()
                 grad.mul_(1 / self._scale)
                 fine = grad.isfinite().all()

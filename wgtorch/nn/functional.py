@@ -22,7 +22,6 @@ from wgtorch import (
     elu_,
     gelu,
     glu,
-    group_norm,
     hardshrink,
     hardtanh_,
     layer_norm,
@@ -326,6 +325,23 @@ def batch_norm(
     return wgtorch.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, False
     )
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """As layer norm, over each of `num_groups` groups of channels (dimension 1) of each sample."""
+    out = wgtorch.group_norm(input, num_groups, weight, bias, eps)
+    if input.shape[0] * prod(input.shape[1:]) == num_groups:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size"
+            f" {list(input.shape)}"
+        )
+    return out
 
 
 # Windows
