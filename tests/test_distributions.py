@@ -101,6 +101,42 @@ def test_samples(name, webgpu):
     assert apart.mean() < 0.001  # a rejection may turn on the last digit
 
 
+OTHERS = {
+    "Kumaraswamy": lambda t: dist.Kumaraswamy(t(1.5, 2.0), 3.0),
+    "ContinuousBernoulli": lambda t: dist.ContinuousBernoulli(logits=t(-30.0, 0.0, 0.7)),
+    "LogisticNormal": lambda t: dist.LogisticNormal(t(0.0, 1.0), 0.7),
+    "RelaxedBernoulli": lambda t: dist.RelaxedBernoulli(t(0.7), logits=t(0.5, -1.0)),
+    "RelaxedOneHotCategorical": lambda t: dist.RelaxedOneHotCategorical(t(0.7), t(0.2, 0.8)),
+    "Categorical": lambda t: dist.Categorical(logits=t([0.2, 0.8, 0.0], [1.0, 2.0, 3.0])),
+    "OneHotCategorical": lambda t: dist.OneHotCategorical(t(0.2, 0.8)),
+    "Multinomial": lambda t: dist.Multinomial(5, t([0.2, 0.8], [0.5, 0.5])),
+    "Dirichlet": lambda t: dist.Dirichlet(t([0.2, 0.8, 3.0], [0.5, 0.5, 7.0])),
+    "MultivariateNormal": lambda t: dist.MultivariateNormal(t(0.0, 1.0), t([2.0, 0.5], [0.5, 1.0])),
+    "LowRankMultivariateNormal": lambda t: dist.LowRankMultivariateNormal(
+        t(0.0, 1.0), t([1.0], [2.0]), t(1.0, 2.0)),
+    "Wishart": lambda t: dist.Wishart(t(4.0), t([2.0, 0.5], [0.5, 1.0])),
+    "LKJCholesky": lambda t: dist.LKJCholesky(3, t(0.7, 1.5)),
+    "MixtureSameFamily": lambda t: dist.MixtureSameFamily(
+        dist.Categorical(t(0.3, 0.7)), dist.Normal(t(0.0, 5.0), t(1.0, 2.0))),
+    "TransformedDistribution": lambda t: dist.TransformedDistribution(
+        dist.Normal(t(0.0, 1.0), 1.0), [dist.AffineTransform(1.0, -2.0), dist.TanhTransform()]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_gpu_agrees_with_the_cpu(name, webgpu):
+    found = {}
+    for device in ("cpu", webgpu):
+        torch.manual_seed(3)
+        d = OTHERS[name](lambda *v, on=device: torch.tensor(v[0] if len(v) == 1 else v, device=on))
+        numbers = drawn(d, 30)
+        x = found["cpu"][1] if found else d.sample((30,))
+        found[device] = numbers, x, d.log_prob(x.to(device)).cpu().numpy()
+    for here, there in zip(found["cpu"][::2], found[webgpu][::2], strict=True):
+        assert here.shape == there.shape
+        assert np.isclose(here, there, rtol=1e-3, atol=1e-3).mean() > 0.99
+
+
 def test_samples_of_choices(device):
     """Of categories, by count: each frequency within five deviations."""
     chances = np.array([[0.1, 0.2, 0.7], [0.5, 0.0, 0.5]])
@@ -174,6 +210,24 @@ def test_gradients_of_means_by_samples(device, parameters):
         each = each.cpu().numpy()
         bound = 5 * each.std(0) / MANY**0.5
         assert (abs(each.mean(0) - wanted.cpu().numpy()) < bound).all()
+
+
+def test_batches_of_functions_that_draw(device):
+    """Under vmap: other numbers for each sample, or the same, and their gradients."""
+    a = torch.tensor([[0.5, 2.0], [3.0, 4.0], [3.0, 4.0]], device=device)
+    for draw in (
+        lambda a: dist.Gamma(a, 1.0).rsample(),
+        lambda a: dist.Poisson(a).sample(),
+        lambda a: dist.Binomial(50 * a, 0.5).sample(),
+    ):
+        each = torch.func.vmap(draw, randomness="different")(a)
+        same = torch.func.vmap(draw, randomness="same")(a)
+        assert each.shape == (3, 2) and (each[1] != each[2]).any() and (same[1] == same[2]).all()
+
+    def slope(a):
+        return torch.func.grad(lambda a: dist.Gamma(a, 1.0).rsample().sum())(a)
+
+    assert (torch.func.vmap(slope, randomness="different")(a) > 0).all()
 
 
 def test_straight_through(device):

@@ -48,6 +48,7 @@ MultivariateNormal(T(0.,1),scale_tril=T([[2.,0],[.5,1]],[[1,0],[1,1]]))
 Beta(T(.5,1,2),T(2.,2,.7))
 Binomial(5,T(.2,.5,.9))
 Binomial(T(3.,5),logits=T(.2,.5))
+Binomial(T(3.,5).long(),T(.2,.5))
 Chi2(T(1.,3))
 ContinuousBernoulli(T(.2,.5,.4995,.9))
 ContinuousBernoulli(logits=T(.2,.0,2))
@@ -69,6 +70,7 @@ Multinomial(4,T(.2,.5,.3))
 Multinomial(3,logits=T([.2,.5,.3],[1,2,0]))
 NegativeBinomial(T(3.,5,0),T(.2,.5,.7))
 NegativeBinomial(4,logits=T(.2,.5))
+NegativeBinomial(T(3.,5).int(),T(.2,.5))
 Poisson(T(.2,3.,20))
 RelaxedBernoulli(T(.7),T(.2,.5))
 RelaxedBernoulli(T(.7),logits=T(.2,.5))
@@ -164,6 +166,7 @@ QUESTIONS = {
     "expanded": lambda t, d, x, u: [expanded(d).mean, expanded(d).log_prob(t.tensor(x[:1]))],
     "outside": lambda t, d, x, u: d.log_prob(t.tensor(x * 0 - 0.5)),
     "misfit": lambda t, d, x, u: d.log_prob(t.zeros(7, 3, 5, dtype=t.float64)),
+    "n": lambda t, d, x, u: list(d.sample_n(2).shape),
     "no tensor": lambda t, d, x, u: d.log_prob("x"),
     "nan": lambda t, d, x, u: d.log_prob(t.tensor(x * (np.nan if x.dtype.kind == "f" else 1))),
     "kl of itself": lambda t, d, x, u: t.distributions.kl_divergence(d, d.expand(d.batch_shape)),
@@ -184,6 +187,34 @@ def test_distribution(text):
         got = outcome(ask, wgtorch, ours, values, chances)
         wanted = outcome(ask, torch, theirs, values, chances)
         assert same(got, wanted), f"{name}:\n{got}\n{wanted}"
+
+
+WHOLE = """
+Bernoulli(1).sample().dtype.itemsize
+Poisson(T(2.)).log_prob(T(3.).long())
+Geometric(T(.5)).log_prob(T(3.).long())
+Categorical(T(.5,.5)).log_prob(T(1.))
+Categorical(T(1.,1).long()).probs
+OneHotCategorical(T(.5,.5)).log_prob(T(1.,0).long())
+Multinomial(2,T(.5,.5)).log_prob(T(1.,1).long())
+Normal(0,1).loc
+Uniform(0,1).sample().dtype.itemsize
+Gamma(1,2).mean
+Beta(1,2).mean
+StudentT(3).sample().dtype.itemsize
+LKJCholesky(3,1).sample().dtype.itemsize
+RelaxedBernoulli(T(1.),.5).sample().dtype.itemsize
+ContinuousBernoulli(.5).sample().dtype.itemsize
+Normal(T(0.).half(),1).sample().dtype.itemsize
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_whole_numbers_and_other_dtypes(text):
+    got, wanted = (
+        outcome(lambda library=library: eval(text, names(library))) for library in (wgtorch, torch)
+    )
+    assert same(got, wanted), f"{got}\n{wanted}"
 
 
 @pytest.mark.parametrize("text", REFUSED)

@@ -127,6 +127,8 @@ class Distribution:
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
+        text = "`sample_n(n)` will be deprecated. Use `sample((n,))` instead."
+        warnings.warn(text, FutureWarning, stacklevel=2)
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -35,6 +35,7 @@ class Chances(Distribution):
         given = probs if logits is None else logits
         if others:
             *tensors, given = broadcast_all(*others.values(), given)
+            tensors = [t.to(given.dtype) for t in tensors]
             vars(self).update(zip(others, tensors, strict=True))
         elif isinstance(given, Number):
             given = wgtorch.tensor(float(given))  # type: ignore[arg-type]

@@ -161,13 +161,14 @@ def inset(batch: Batch) -> Any:
 
 @rule("tril", "triu", "_cholesky", "_cholesky_ex", "_qr", "_lu_factor", "_permutation", "_inv",
       "_inv_ex", "_adjugate", "_det", "_linalg_slogdet", "_svd", "_svdvals", "_eigh",
-      "_quantize", "_quantize_pairs", "_margins", "_margins_backward")  # fmt: skip
+      "_quantize", "_quantize_pairs", "_margins", "_margins_backward", "_poisson", "_binomial",
+      "_draw_log_gamma")  # fmt: skip
 def in_front(batch: Batch) -> Any:
     """Only the last dimensions count: any number may stand in front of them."""
     return batch.run(batch.wholes())
 
 
-@rule("_joint_index", "_poisson")
+@rule("_joint_index")
 def aligned(batch: Batch) -> Any:
     """Elementwise in its manner: what broadcasts, broadcasts from the right."""
     rank = len(batch.outs[0].shape)
