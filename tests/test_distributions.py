@@ -70,6 +70,12 @@ def test_what_scipy_knows(name, device):
     np.testing.assert_allclose(cdf.cpu().numpy(), known.cdf(values), rtol=1e-4, atol=1e-6)
 
 
+def test_the_tail_of_normal_numbers(device):
+    x = torch.tensor([-10.0, -5.0], device=device)
+    wanted = stats.norm.cdf([-10, -5])
+    np.testing.assert_allclose(dist.Normal(0.0, 1.0).cdf(x).cpu().numpy(), wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_moments_and_entropies(name):
     d, known = made(name, "cpu", torch.float64), KNOWN[name][1]

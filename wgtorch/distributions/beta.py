@@ -24,11 +24,13 @@ class Beta(ExponentialFamily):
     }
     support = constraints.unit_interval
     has_rsample = True
+    _checked_inside = True
 
     def __init__(self, concentration1: Any, concentration0: Any,
                  validate_args: bool | None = None):  # fmt: skip
         both = wgtorch.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        self._dirichlet._validate_args = False  # of values: they are checked here
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 
     @property

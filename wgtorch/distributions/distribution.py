@@ -26,6 +26,7 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args = __debug__
+    _checked_inside = False  # whether another one, which holds the parameters, has checked them
     _shared: tuple[str, ...] = ()  # tensors that expanding leaves alone: not of the batch's shape
 
     @staticmethod
@@ -40,7 +41,7 @@ class Distribution:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args:
+        if self._validate_args and not self._checked_inside:
             self._validate_parameters()
         super().__init__()
 

@@ -24,8 +24,8 @@ class FisherSnedecor(Distribution):
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):
         self._hold(validate_args, df1=df1, df2=df2)
-        self._gamma1 = Gamma(self.df1 / 2, self.df1)
-        self._gamma2 = Gamma(self.df2 / 2, self.df2)
+        self._gamma1 = Gamma(self.df1 / 2, self.df1, False)
+        self._gamma2 = Gamma(self.df2 / 2, self.df2, False)
 
     @property
     def mean(self) -> Tensor:

@@ -20,6 +20,7 @@ class InverseGamma(TransformedDistribution):
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
+    _checked_inside = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         base = Gamma(concentration, rate, validate_args=validate_args)

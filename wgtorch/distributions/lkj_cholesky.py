@@ -35,7 +35,7 @@ class LKJCholesky(Distribution):
         rows = wgtorch.arange(dim, dtype=self.concentration.dtype, device=self.concentration.device)
         others = (rows - 1).clamp(min=0)  # the first row has no length to draw
         sharpness = self.concentration.unsqueeze(-1) + 0.5 * (dim - 2) - 0.5 * others
-        self._beta = Beta((others + 1) / 2, sharpness)
+        self._beta = Beta((others + 1) / 2, sharpness, validate_args=False)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Row by row, a direction on the sphere and its length (the onion method)."""

@@ -19,6 +19,7 @@ class LogNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
     has_rsample = True
+    _checked_inside = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)

@@ -19,6 +19,7 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
+    _checked_inside = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args=validate_args)

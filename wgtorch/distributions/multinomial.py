@@ -20,13 +20,14 @@ class Multinomial(Distribution):
     """total_count! prod probs_k^x_k / x_k!, counts x of `total_count` draws"""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _checked_inside = True
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None,
                  validate_args: bool | None = None):  # fmt: skip
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
+        self._categorical = Categorical(probs, logits, validate_args=validate_args)
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 

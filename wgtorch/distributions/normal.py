@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log, pi, sqrt
 from typing import Any
 
+import wgtorch
 from wgtorch import Tensor
 from wgtorch.distributions import constraints
 from wgtorch.distributions.draws import normals
@@ -53,7 +54,7 @@ class Normal(ExponentialFamily):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return (1 + ((value - self.loc) / (self.scale * sqrt(2))).erf()) / 2
+        return wgtorch.special.ndtr((value - self.loc) / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * (2 * value - 1).erfinv() * sqrt(2)

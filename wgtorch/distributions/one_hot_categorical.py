@@ -20,9 +20,11 @@ class OneHotCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
+    _checked_inside = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self._categorical = Categorical(probs, logits)
+        self._categorical = Categorical(probs, logits, validate_args=validate_args)
+        self._categorical._validate_args = False  # of values: they are checked here
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 

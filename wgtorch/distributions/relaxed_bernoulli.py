@@ -50,10 +50,11 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
+    _checked_inside = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
                  validate_args: bool | None = None):  # fmt: skip
-        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
     @property

@@ -31,7 +31,7 @@ class StudentT(Distribution):
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0,
                  validate_args: bool | None = None):  # fmt: skip
         self._hold(validate_args, df=df, loc=loc, scale=scale)
-        self._chi2 = Chi2(self.df)
+        self._chi2 = Chi2(self.df, validate_args=False)
 
     @property
     def mean(self) -> Tensor:

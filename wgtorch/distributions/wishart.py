@@ -57,7 +57,7 @@ class Wishart(ExponentialFamily):
         super().__init__(batch, event, validate_args=validate_args)
         self._unbroadcasted_scale_tril = factored(name, matrix)
         rows = wgtorch.arange(event[-1], dtype=self.df.dtype, device=self.df.device)
-        self._dist_gamma = Gamma((self.df.unsqueeze(-1) - rows) / 2, 0.5)
+        self._dist_gamma = Gamma((self.df.unsqueeze(-1) - rows) / 2, 0.5, validate_args=False)
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
