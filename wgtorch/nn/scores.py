@@ -113,12 +113,12 @@ def attention_weights(
                 "scaled_dot_product_attention: Explicit attn_mask should not be set when"
                 " is_causal=True"
             )
-        mask = wgtorch.ones(scores.shape[-2:], dtype=wgtorch.bool, device=query.device).tril(first)
-        return scores.masked_fill(~mask, -math.inf).softmax(-1)
+        ones = wgtorch.ones(scores.shape[-2:], dtype=wgtorch.bool, device=query.device)
+        return scores.masked_fill(ones.triu(first + 1), -math.inf).softmax(-1)
     if mask is None:
         return scores.softmax(-1)
     if mask.dtype is wgtorch.bool:
-        scores = scores.masked_fill(~mask, -math.inf)
+        scores = wgtorch.where(mask, scores, -math.inf)
     elif mask.is_floating_point():
         scores = scores + mask
     else:
