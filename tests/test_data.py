@@ -263,6 +263,15 @@ def test_persistent_workers_stay():
     loader._kept.close()
 
 
+@pytest.mark.parametrize("name", ["batch_size", "dataset", "sampler", "drop_last"])
+def test_what_a_loader_was_made_of_stays(name):
+    loader = DataLoader(Squares(4), 2)
+    with pytest.raises(ValueError, match=f"{name} attribute should not be set after DataLoader"):
+        setattr(loader, name, None)
+    loader.worker_init_fn = print
+    assert len(list(loader)) == 2
+
+
 def test_waiting_too_long():
     gate = threading.Event()
 
@@ -287,6 +296,7 @@ def test_waiting_too_long():
         ({"shuffle": True, "sampler": [1]}, "sampler option is mutually exclusive with shuffle"),
         ({"batch_sampler": [[1]], "batch_size": 3}, "batch_sampler option is mutually exclusive"),
         ({"batch_size": None, "drop_last": True}, "disables auto-batching"),
+        ({"multiprocessing_context": "fork"}, "can only be used with multi-process loading"),
     ],
 )
 def test_misuse_is_named(options, text):

@@ -162,3 +162,16 @@ def test_refusals(make, error):
     for nn in (torch.nn, wgtorch.nn):
         with pytest.raises(error):
             make(nn)
+
+
+@pytest.mark.parametrize("name", ["double", "float", "half", "long", "int", "cpu"])
+def test_packed_sequences_change_as_tensors_do(name):
+    def changed(library):
+        x = library.arange(6.0).reshape(3, 2, 1)
+        packed = library.nn.utils.rnn.pack_padded_sequence(x, [1, 3], enforce_sorted=False)
+        return getattr(packed, name)()
+
+    theirs, ours = changed(torch), changed(wgtorch)
+    assert str(theirs.data.dtype) == str(ours.data.dtype)
+    assert theirs.data.tolist() == ours.data.tolist()
+    assert theirs.unsorted_indices.tolist() == ours.unsorted_indices.tolist()

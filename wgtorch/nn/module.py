@@ -74,6 +74,9 @@ class Module(Stateful, Hooks):
         """Move to `device` without copying: the state there is uninitialized."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
+    def compile(self, *args: Any, **given: Any) -> None:
+        """Nothing: elementwise chains fuse without it."""
+
     def cpu(self) -> Self:
         return self._apply(lambda t: t.cpu())
 

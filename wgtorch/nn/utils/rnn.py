@@ -31,6 +31,29 @@ class PackedSequence(NamedTuple):
     def cpu(self) -> PackedSequence:
         return self.to("cpu")
 
+    def cuda(self, device: Any = None) -> PackedSequence:
+        """On the default GPU, which is a webgpu device."""
+        return self.to("webgpu" if device is None else device)
+
+    def double(self) -> PackedSequence:
+        return self.to(wgtorch.float64)
+
+    def float(self) -> PackedSequence:
+        return self.to(wgtorch.float32)
+
+    def half(self) -> PackedSequence:
+        return self.to(wgtorch.float16)
+
+    def long(self) -> PackedSequence:
+        return self.to(wgtorch.int64)
+
+    def int(self) -> PackedSequence:
+        return self.to(wgtorch.int32)
+
+    def pin_memory(self) -> PackedSequence:
+        """Itself: host memory is pinned where it helps."""
+        return self
+
     @property
     def is_cuda(self) -> bool:
         return False

@@ -15,6 +15,11 @@ from wgtorch.utils.data.worker import END, Workers
 T = TypeVar("T")
 
 
+SETTLED = (
+    "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"
+)  # fmt: skip
+
+
 class DataLoader(Generic[T]):
     """`for batch in loader`: samples of `dataset`, `batch_size` at a time, collated.
 
@@ -46,6 +51,11 @@ class DataLoader(Generic[T]):
     ):
         self._stream = isinstance(dataset, IterableDataset)
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if multiprocessing_context is not None and not num_workers:
+            raise ValueError(
+                "multiprocessing_context can only be used with multi-process loading (num_workers >"
+                " 0), but got num_workers=0"
+            )
         if self._stream:
             check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -77,6 +87,11 @@ class DataLoader(Generic[T]):
         batches = batch_size is not None or batch_sampler is not None
         self.collate_fn = collate_fn or (default_collate if batches else default_convert)
         self._kept: Workers | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in SETTLED and "_kept" in vars(self):  # what was made of it would not follow
+            raise ValueError(f"{name} attribute should not be set after DataLoader is initialized")
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         if not self._stream:
