@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 
@@ -233,6 +236,13 @@ def test_names():
         assert wanted <= set(dir(ours)), f"{room}: {wanted - set(dir(ours))}"
         if wanted:
             assert set(ours.__all__) == wanted
+
+
+def test_names_are_where_scripts_import_them_from():
+    for room in pkgutil.iter_modules(torch.distributions.__path__):
+        theirs = importlib.import_module(f"torch.distributions.{room.name}")
+        ours = importlib.import_module(f"wgtorch.distributions.{room.name}")
+        assert set(getattr(theirs, "__all__", ())) <= set(dir(ours)), room.name
 
 
 def test_triangles_and_vectors():

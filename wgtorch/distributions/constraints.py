@@ -177,8 +177,9 @@ def bounded(name: str, check: Callable[..., Tensor], *names: str, **facts: Any) 
     return type(name, (_Bounded,), {**body, **facts})
 
 
-def whole(value: Tensor) -> Tensor:
-    return value % 1 == 0
+def whole(value: Tensor, inside: Tensor) -> Tensor:
+    """Where whole numbers are inside; integers are whole."""
+    return inside & (value % 1 == 0) if value.is_floating_point() else inside
 
 
 LOW, HIGH = "lower_bound", "upper_bound"
@@ -190,11 +191,11 @@ _HalfOpenInterval = bounded(
     "_HalfOpenInterval", lambda x, low, high: (x >= low) & (x < high), LOW, HIGH
 )
 _IntegerInterval = bounded(
-    "_IntegerInterval", lambda x, low, high: whole(x) & (x >= low) & (x <= high), LOW, HIGH,
+    "_IntegerInterval", lambda x, low, high: whole(x, (x >= low) & (x <= high)), LOW, HIGH,
     is_discrete=True,
 )  # fmt: skip
 _IntegerGreaterThan = bounded(
-    "_IntegerGreaterThan", lambda x, low: whole(x) & (x >= low), LOW, is_discrete=True
+    "_IntegerGreaterThan", lambda x, low: whole(x, x >= low), LOW, is_discrete=True
 )
 
 

@@ -177,7 +177,8 @@ class Distribution:
                 continue
             value = getattr(self, name)
             what = f"parameter {name} ({type(value).__name__} of shape {tuple(value.shape)})"
-            self._demand(constraint.check(value), value, lambda values, what=what, bound=constraint:
+            holds = constraint.check(distinct(value, constraint.event_dim))
+            self._demand(holds, value, lambda values, what=what, bound=constraint:
                 f"Expected {what} of distribution {self._told(values)} to satisfy the constraint"
                 f" {bound.told(values)}, but found invalid values")  # fmt: skip
 
@@ -234,6 +235,14 @@ class Distribution:
 
     def __repr__(self) -> str:
         return self._told(values=True)
+
+
+def distinct(value: Tensor, event_dim: int) -> Tensor:
+    """One of what dimensions before those of an event only repeat."""
+    for d, (size, step) in enumerate(zip(value.layout.shape, value.layout.strides, strict=True)):
+        if step == 0 and size > 1 and d < value.dim() - event_dim:
+            value = value.narrow(d, 0, 1)
+    return value
 
 
 CPU = Device("cpu")
