@@ -70,6 +70,28 @@ def test_what_scipy_knows(name, device):
     np.testing.assert_allclose(cdf.cpu().numpy(), known.cdf(values), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("logit", [-200.0, -3.0, -0.5, -0.01, 0.0, 1e-4, 0.499, 0.7, 60.0])
+def test_continuous_bernoulli_by_quadrature(device, logit):
+    dtype = torch.float64 if device == "cpu" else torch.float32
+    d = dist.ContinuousBernoulli(logits=torch.tensor(logit, dtype=dtype, device=device))
+    top = max(logit, 0)
+
+    def area(end, power):
+        ends = [*(e for e in (0, 0.01, 0.1, 0.5, 0.9, 0.99) if e < end), end]
+        return sum(
+            integrate.quad(lambda x: x**power * np.exp(logit * x - top), *ab)[0]
+            for ab in pairwise(ends)
+        )
+
+    whole, first, second = (area(1, power) for power in range(3))
+    mean = first / whole
+    found = [d.mean, d.variance, d.cdf(d.mean), d.icdf(d.cdf(d.mean)), d.entropy()]
+    entropy = np.log(whole) + top - logit * mean
+    wanted = [mean, second / whole - mean**2, area(mean, 0) / whole, mean, entropy]
+    close = (1e-8, 1e-9) if device == "cpu" else (2e-5, 2e-6)
+    np.testing.assert_allclose([float(x) for x in found], wanted, *close)
+
+
 def test_the_tail_of_normal_numbers(device):
     x = torch.tensor([-10.0, -5.0], device=device)
     wanted = stats.norm.cdf([-10, -5])

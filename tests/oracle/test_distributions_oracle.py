@@ -140,6 +140,7 @@ Normal(0.,1.).mode.nothing
 BETTER = {
     ("GeneralizedPareto", "log_prob"), ("GeneralizedPareto", "cdf"),  # its tolerance is float32
     ("GeneralizedPareto", "expanded"), ("Kumaraswamy", "mode"),  # NaN where there is one
+    ("ContinuousBernoulli", "cdf"), ("ContinuousBernoulli", "icdf"),  # that of 1 / 2 near 1 / 2
     ("VonMises", "variance"), ("VonMises", "stddev"),  # Bessel functions to 1e-7
 }  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
 from wgtorch import Tensor
@@ -15,11 +14,30 @@ from wgtorch.nn.functional import softplus
 
 __all__ = ["ContinuousBernoulli"]
 
+# B_2n / (2n)! for n = 1, 2, ...: of them coth is made
+COTH = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000)
+NEAR = 0.5  # logits for which these are enough in float64
+
+
+def polynomial(x: Tensor, coefficients: list[float]) -> Tensor:
+    """The first coefficient stands alone."""
+    result = x * coefficients[-1] + coefficients[-2]
+    for c in reversed(coefficients[:-2]):
+        result = result * x + c
+    return result
+
+
+def apart(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(where series are taken, the logits, 1 there, and the logits, 0 elsewhere)."""
+    near = logits.abs() < NEAR
+    return near, logits.masked_fill(near, 1), logits.masked_fill(~near, 0)
+
 
 class ContinuousBernoulli(Chances, ExponentialFamily):
-    """C probs^x (1 - probs)^(1 - x), C = logits / tanh(logits / 2)
+    """exp(logits x - A), A = log((exp(logits) - 1) / logits), which is probs^x (1 - probs)^(1 - x)
+    but for a factor.
 
-    Where probs are between `lims`, in whose middle formulas divide 0 by 0, series are taken.
+    Where that is 0 / 0 series are taken, so that nothing depends on `lims`, which PyTorch takes.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -36,7 +54,6 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
             if self._validate_args:
                 self._demand_probs()
             self.probs = self._param = clamp_probs(self.probs)
-        self._lims = lims
 
     def _demand_probs(self) -> None:
         holds = constraints.unit_interval.check(self.probs)
@@ -46,35 +63,34 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
     def probs(self) -> Tensor:  # type: ignore[override]
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
-    def _by_series(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(where series are taken, logits kept away from there, probs - 1 / 2)."""
-        low, high = self._lims
-        near = (self.probs > low) & (self.probs <= high)
-        return near, self.logits.masked_fill(near, 1), self.probs - 0.5
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        near, far, small = apart(x)
+        size = far.abs()
+        exact = far.clamp(min=0) + ((-size).expm1().neg() / size).log()
+        square = small * small
+        series = polynomial(square, [c / (2 * n + 2) for n, c in enumerate(COTH)])
+        return (small / 2 + square * series).where(near, exact)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (self.logits,)
 
     @property
     def _log_constant(self) -> Tensor:
-        near, logits, x = self._by_series()
-        exact = logits.abs().log() - (logits / 2).tanh().abs().log()
-        square = x.pow(2)
-        return (log(2) + (4 / 3 + 104 / 45 * square) * square).where(near, exact)
+        """Of probs^x (1 - probs)^(1 - x)."""
+        return softplus(self.logits) - self._log_normalizer(self.logits)
 
     @property
     def mean(self) -> Tensor:
-        near, logits, x = self._by_series()
-        exact = -1 / (-logits).expm1() - 1 / logits
-        return (0.5 + (1 / 3 + 16 / 45 * x.pow(2)) * x).where(near, exact)
+        near, far, small = apart(self.logits)
+        series = 0.5 + small * polynomial(small * small, list(COTH))
+        return series.where(near, -1 / (-far).expm1() - 1 / far)
 
     @property
     def variance(self) -> Tensor:
-        near, logits, x = self._by_series()
-        exact = logits.pow(-2) - (2 * (logits / 2).sinh()).pow(-2)
-        square = x.pow(2)
-        return (1 / 12 - (1 / 15 - 128 / 945 * square) * square).where(near, exact)
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.variance.sqrt()
+        near, far, small = apart(self.logits)
+        series = polynomial(small * small, [c * (2 * n + 1) for n, c in enumerate(COTH)])
+        return series.where(near, far.pow(-2) - (2 * (far / 2).sinh()).pow(-2))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(between(self._extended_shape(sample_shape), self.probs))
@@ -82,34 +98,25 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return value * self.logits - softplus(self.logits) + self._log_constant
+        return value * self.logits - self._log_normalizer(self.logits)
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        near, logits, _ = self._by_series()
-        falls = -logits.abs()  # exp of it does not overflow
+        falls, up = self._falls()
         share = (falls * value).expm1() / falls.expm1()
-        exact = share * (falls * (1 - value)).exp().where(logits > 0, 1)
-        inside = value.where(near, exact).masked_fill(value <= 0, 0)
-        return inside.masked_fill(value >= 1, 1)
+        inside = share * (falls * (1 - value)).exp().where(up, 1)
+        return inside.masked_fill(value <= 0, 0).masked_fill(value >= 1, 1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        near, logits, _ = self._by_series()
-        falls, up = -logits.abs(), logits > 0
-        exact = ((1 - value).where(up, value) * falls.expm1()).log1p() / falls
-        return value.where(near, (1 - exact).where(up, exact))
+        falls, up = self._falls()
+        below = ((1 - value).where(up, value) * falls.expm1()).log1p() / falls
+        return (1 - below).where(up, below)
+
+    def _falls(self) -> tuple[Tensor, Tensor]:
+        """(-|logits|, whose exp does not overflow, and never 0; where logits are positive)."""
+        logits = self.logits.masked_fill(self.logits == 0, -1e-20)
+        return -logits.abs(), logits > 0
 
     def entropy(self) -> Tensor:
-        return softplus(self.logits) - self.mean * self.logits - self._log_constant
-
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (self.logits,)
-
-    def _log_normalizer(self, x: Tensor) -> Tensor:
-        low, high = (log(p / (1 - p)) for p in self._lims)
-        near = (x > low) & (x < high)
-        away = x.masked_fill(near, low)
-        exact = away.expm1().abs().log() - away.abs().log()
-        return (0.5 * x + x.pow(2) / 24 - x.pow(4) / 2880).where(near, exact)
+        return self._log_normalizer(self.logits) - self.mean * self.logits

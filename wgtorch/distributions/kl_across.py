@@ -24,7 +24,6 @@ from wgtorch.distributions.normal import Normal
 from wgtorch.distributions.pareto import Pareto
 from wgtorch.distributions.poisson import Poisson
 from wgtorch.distributions.uniform import Uniform
-from wgtorch.nn.functional import softplus
 
 
 def each(*kinds: type, to: type) -> Any:
@@ -100,8 +99,8 @@ def _to_gumbel(p: Any, q: Gumbel) -> Tensor:
 
 @each(Beta, Uniform, to=ContinuousBernoulli)
 def _to_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
-    norm = q._log_constant - softplus(q.logits)
-    return (-p.entropy() - p.mean * q.logits - norm).masked_fill(beyond(p, 0, 1), inf)
+    norm = q._log_normalizer(q.logits)
+    return (norm - p.entropy() - p.mean * q.logits).masked_fill(beyond(p, 0, 1), inf)
 
 
 @each(Beta, ContinuousBernoulli, to=Uniform)

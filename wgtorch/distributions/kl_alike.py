@@ -72,7 +72,7 @@ def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 
 @alike(ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    norms = p._log_constant - softplus(p.logits) - q._log_constant + softplus(q.logits)
+    norms = q._log_normalizer(q.logits) - p._log_normalizer(p.logits)
     return p.mean * (p.logits - q.logits) + norms
 
 
