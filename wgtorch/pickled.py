@@ -222,6 +222,8 @@ def made(tree: Any, memories: Memories) -> Any:
             done[id(value)] = filled = kind()
             for key, inner in value.items():
                 filled[of(key)] = of(inner)
+            if hasattr(value, "_metadata"):  # of a state_dict: the versions of its modules
+                filled._metadata = of(value._metadata)  # type: ignore[attr-defined]
         elif kind is list:
             done[id(value)] = members = []  # type: ignore[var-annotated]
             members.extend(map(of, value))

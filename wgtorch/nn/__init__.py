@@ -170,4 +170,6 @@ from wgtorch.nn.transformer import (
 )
 from wgtorch.nn.transposed import Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
+from wgtorch.nn import common_types, modules  # isort: skip  (they look at the layers)
+
 answer_for(__name__)

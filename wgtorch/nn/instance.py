@@ -10,7 +10,7 @@ from wgtorch import Tensor, empty
 from wgtorch.nn import functional as F
 from wgtorch.nn import init
 from wgtorch.nn.module import Module
-from wgtorch.nn.normalization import BatchNorm
+from wgtorch.nn.normalization import BatchNorm, Norm
 from wgtorch.nn.parameter import Parameter
 
 
@@ -20,7 +20,7 @@ class BatchNorm3d(BatchNorm):
     ranks = (5,)
 
 
-class InstanceNorm(BatchNorm):
+class InstanceNorm(Norm):
     """Per sample and channel, over all that follows."""
 
     def __init__(

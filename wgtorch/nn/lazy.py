@@ -13,7 +13,7 @@ from wgtorch import Tensor, int64, no_grad, tensor
 from wgtorch.nn.convolution import Conv1d, Conv2d, Convolution, Sizes
 from wgtorch.nn.instance import BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from wgtorch.nn.linear import Linear
-from wgtorch.nn.normalization import BatchNorm, BatchNorm1d, BatchNorm2d
+from wgtorch.nn.normalization import BatchNorm1d, BatchNorm2d, Norm
 from wgtorch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from wgtorch.nn.transposed import (
     Conv3d,
@@ -201,7 +201,7 @@ class LazyConvTranspose3d(LazyConvTranspose, ConvTranspose3d):
 # Norms
 
 
-class LazyNorm(LazyModuleMixin, BatchNorm):
+class LazyNorm(LazyModuleMixin, Norm):
     """A norm whose `num_features` are the channels of its first input."""
 
     def __init__(

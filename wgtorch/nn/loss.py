@@ -179,7 +179,7 @@ class BCELoss(WeightedLoss):
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(WeightedLoss):
+class BCEWithLogitsLoss(Loss):
     """Binary cross entropy of sigmoid(input); `pos_weight` scales the positive targets."""
 
     def __init__(
@@ -190,7 +190,8 @@ class BCEWithLogitsLoss(WeightedLoss):
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ):
-        super().__init__(weight, size_average, reduce, reduction)
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

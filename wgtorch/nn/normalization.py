@@ -12,10 +12,10 @@ from wgtorch.nn.module import Module
 from wgtorch.nn.parameter import Parameter
 
 
-class BatchNorm(Module):
-    """Per channel (dimension 1), over the batch and all other dimensions.
+class Norm(Module):
+    """Per channel, by statistics of the input or by running ones.
 
-    Training uses the batch's own mean and variance and, if `track_running_stats`, moves the
+    Training uses the input's own mean and variance and, if `track_running_stats`, moves the
     running ones towards them by `momentum` (None: their plain average); evaluation uses those.
     """
 
@@ -104,6 +104,10 @@ class BatchNorm(Module):
             f"affine={self.affine}, bias={self.bias is not None}, "
             f"track_running_stats={self.track_running_stats}"
         )
+
+
+class BatchNorm(Norm):
+    """Per channel (dimension 1), over the batch and all other dimensions."""
 
 
 class BatchNorm1d(BatchNorm):

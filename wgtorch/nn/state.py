@@ -32,6 +32,16 @@ class IncompatibleKeys(NamedTuple):
         return repr(self)
 
 
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off the names that begin with it, in place: such as "module.", which
+    PyTorch's DataParallel puts there. The modules' paths in `_metadata` follow."""
+    for key in [key for key in state_dict if key.startswith(prefix)]:
+        state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
+    paths = getattr(state_dict, "_metadata", {})
+    for path in [path for path in paths if f"{path}.".startswith(prefix) and path]:
+        paths[path[len(prefix) :]] = paths.pop(path)
+
+
 class Stateful(Tree):
     _version = 1  # of the layout of this class's own state
 
