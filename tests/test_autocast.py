@@ -178,3 +178,31 @@ def test_prelu_takes_halves_beside_its_own_floats():
     with torch.autocast("cpu"):
         out = torch.nn.PReLU()(torch.tensor([-1.0, 2.0]).bfloat16())
     assert out.dtype is torch.bfloat16 and out.tolist() == [-0.25, 2.0]
+
+
+def test_the_older_names(webgpu):
+    with pytest.warns(FutureWarning, match="torch.cuda.amp.autocast"):
+        region = torch.cuda.amp.autocast()
+    with region:
+        product = torch.ones(2, 2, device=webgpu) @ torch.ones(2, 2, device=webgpu)
+    assert product.dtype is torch.float16 and product.tolist() == [[2, 2], [2, 2]]
+    with pytest.warns(FutureWarning, match=r"Please use `torch.amp.GradScaler\('webgpu', args"):
+        scaler = torch.cuda.amp.GradScaler(8.0, growth_interval=1)
+    assert scaler.get_scale() == 8 and scaler.get_growth_interval() == 1
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.cuda.amp.custom_bwd
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.ones(2, device=webgpu, dtype=torch.float16, requires_grad=True)
+    with torch.autocast(webgpu):
+        out = Double.apply(x)
+    out.sum().backward()
+    assert out.dtype is torch.float32 and x.grad.tolist() == [2, 2]

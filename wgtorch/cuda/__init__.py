@@ -9,9 +9,14 @@ from importlib import import_module
 from typing import Any
 
 from wgtorch import webgpu
+from wgtorch.cuda import amp
 from wgtorch.random import manual_seed
 
-__path__: list[str] = []  # an import from here may then be told what to use
+__all__ = [
+    "amp", "device_count", "empty_cache", "is_available", "is_bf16_supported", "is_initialized",
+    "manual_seed", "manual_seed_all", "max_memory_allocated", "memory_allocated",
+    "reset_peak_memory_stats",
+]  # fmt: skip
 
 
 def is_available() -> bool:
