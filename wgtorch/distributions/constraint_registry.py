@@ -82,10 +82,6 @@ def _exp(constraint: Any) -> transforms.Transform:
     return transforms.ComposeTransform([transforms.ExpTransform(), shift])
 
 
-def _positive(constraint: Any) -> transforms.Transform:
-    return transforms.ExpTransform()
-
-
 @both(constraints.less_than)
 def _less_than(constraint: Any) -> transforms.Transform:
     shift = transforms.AffineTransform(constraint.upper_bound, -1)

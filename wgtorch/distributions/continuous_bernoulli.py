@@ -10,7 +10,6 @@ from wgtorch.distributions.draws import between
 from wgtorch.distributions.exp_family import ExponentialFamily
 from wgtorch.distributions.probabilities import Chances
 from wgtorch.distributions.utils import clamp_probs, lazy_property, logits_to_probs
-from wgtorch.nn.functional import softplus
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -74,11 +73,6 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
     @property
     def _natural_params(self) -> tuple[Tensor]:
         return (self.logits,)
-
-    @property
-    def _log_constant(self) -> Tensor:
-        """Of probs^x (1 - probs)^(1 - x)."""
-        return softplus(self.logits) - self._log_normalizer(self.logits)
 
     @property
     def mean(self) -> Tensor:

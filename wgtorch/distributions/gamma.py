@@ -1,4 +1,4 @@
-"""The gamma distribution, and chi-squared's, which is one."""
+"""The gamma distribution."""
 
 from __future__ import annotations
 
