@@ -98,6 +98,13 @@ def test_the_tail_of_normal_numbers(device):
     np.testing.assert_allclose(dist.Normal(0.0, 1.0).cdf(x).cpu().numpy(), wanted, rtol=1e-5)
 
 
+def test_what_hardly_exceeds_a_threshold(device):
+    x = torch.tensor([1e-6, 1e-3], device=device)
+    wanted = stats.genpareto.cdf([1e-6, 1e-3], 0.2)
+    found = dist.GeneralizedPareto(0.0, 1.0, torch.tensor(0.2, device=device)).cdf(x)
+    np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_moments_and_entropies(name):
     d, known = made(name, "cpu", torch.float64), KNOWN[name][1]
@@ -294,6 +301,11 @@ def test_divergence_is_the_integral(p, q):
     assert float(kl_divergence(ours, other)) == pytest.approx(whole, rel=1e-4)
 
 
+def test_divergence_of_what_is_no_number_is_none():
+    p = dist.Gamma(torch.tensor([float("nan"), 1.0]), 1.0, validate_args=False)
+    assert kl_divergence(p, dist.Exponential(1.0)).isnan().tolist() == [True, False]
+
+
 def test_the_closest_pair_counts():
     class Sharp(dist.Normal):
         pass
@@ -354,6 +366,18 @@ def test_classes_of_users():
     with pytest.raises(NotImplementedError, match="Subclass Shifted .* custom .expand"):
         Shifted(torch.zeros(2)).expand((3, 2))
 
+    class Point(dist.Distribution):
+        def __init__(self, at):
+            self.at = at
+            super().__init__(at.shape, validate_args=False)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Point, _instance)
+            new.__init__(self.at.expand(batch_shape))
+            return new
+
+    assert Point(torch.zeros(2)).expand((3, 2)).batch_shape == (3, 2)
+
     class Sure(dist.Distribution):
         arg_constraints = {}
 
@@ -366,6 +390,12 @@ def test_classes_of_users():
     for ask in (Sure().rsample, Sure().entropy, lambda: Sure().mean):
         with pytest.raises(NotImplementedError):
             ask()
+
+
+def test_bounds_that_are_missing_or_unknown():
+    for given, named in (((1,), {}), ((1, 2, 3), {}), ((1,), {"lower_bound": 2}), ((1,), {"u": 2})):
+        with pytest.raises(TypeError, match="takes lower_bound and upper_bound"):
+            dist.constraints.interval(*given, **named)
 
 
 def test_entropy_of_an_exponential_family_by_its_normalizer(device):

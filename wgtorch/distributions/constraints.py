@@ -157,6 +157,8 @@ class _Bounded(Constraint):
 
     def __init__(self, *bounds: Any, **named: Any):
         vars(self).update(zip(self.names, bounds, strict=False), **named)
+        if len(bounds) + len(named) != len(self.names) or set(vars(self)) != set(self.names):
+            raise TypeError(f"{type(self).__name__} takes {' and '.join(self.names)}")
 
     def told(self, values: bool) -> str:
         bounds = ((name, vars(self)[name]) for name in self.names)

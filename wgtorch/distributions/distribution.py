@@ -66,7 +66,9 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same with parameters expanded to a batch shape; copies no data."""
-        new = self._get_checked_instance(type(self), _instance)
+        home = __package__ + "."
+        ours = next(c for c in type(self).__mro__ if c.__module__.startswith(home))
+        new = self._get_checked_instance(ours, _instance)
         batch_shape, before = Size(batch_shape), len(self._batch_shape)
         for name, value in vars(self).items():
             if isinstance(value, Tensor) and name not in self._shared:
@@ -78,12 +80,10 @@ class Distribution:
         return new
 
     def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
-        """An instance to fill; a class of users must say how its own things expand."""
+        """An instance that the `expand` of `cls` is to fill: not one that is made otherwise."""
         if _instance is not None:
             return _instance
-        mine: Any = type(self).__init__
-        home = mine.__module__
-        if mine is not cls.__init__ or not home.startswith(__package__ + "."):
+        if type(self).__init__ is not cls.__init__:
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__"
                 " method must also define a custom .expand() method."

@@ -59,7 +59,7 @@ class GeneralizedPareto(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return self.log_cdf(value).exp()
+        return -self.log_survival_function(value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
         none, k = self._shape()

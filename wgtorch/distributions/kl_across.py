@@ -64,11 +64,11 @@ def mean_of_exp_minus(p: Any, s: Tensor) -> Tensor:
     return s * ((-p.low / s).exp() - (-p.high / s).exp()) / (p.high - p.low)  # uniform
 
 
-def beyond(p: Any, low: Any, high: Any = inf) -> Any:
-    """Where p, if it is uniform, goes beyond bounds; others are inside of them anyhow."""
+def within(p: Any, divergence: Tensor, low: Any, high: Any = inf) -> Tensor:
+    """Infinite where p, if it is uniform, goes beyond bounds; others are inside of them anyhow."""
     if not isinstance(p, Uniform):
-        return p.mean != p.mean
-    return (p.low < low) | (p.high > high)
+        return divergence
+    return divergence.masked_fill((p.low < low) | (p.high > high), inf)
 
 
 @each(Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform, to=Normal)
@@ -79,15 +79,14 @@ def _to_normal(p: Any, q: Normal) -> Tensor:
 
 @each(Beta, ContinuousBernoulli, Gamma, Pareto, Uniform, to=Exponential)
 def _to_exponential(p: Any, q: Exponential) -> Tensor:
-    result = -p.entropy() - q.rate.log() + q.rate * p.mean
-    return result.masked_fill(beyond(p, 0), inf)
+    return within(p, -p.entropy() - q.rate.log() + q.rate * p.mean, 0)
 
 
 @each(Beta, Exponential, Pareto, Uniform, to=Gamma)
 def _to_gamma(p: Any, q: Gamma) -> Tensor:
     a = q.concentration
     norm = a.lgamma() - a * q.rate.log() - p.entropy()
-    return (norm - (a - 1) * mean_of_log(p) + q.rate * p.mean).masked_fill(beyond(p, 0), inf)
+    return within(p, norm - (a - 1) * mean_of_log(p) + q.rate * p.mean, 0)
 
 
 @each(Exponential, Gamma, Gumbel, Normal, Uniform, to=Gumbel)
@@ -100,7 +99,7 @@ def _to_gumbel(p: Any, q: Gumbel) -> Tensor:
 @each(Beta, Uniform, to=ContinuousBernoulli)
 def _to_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
     norm = q._log_normalizer(q.logits)
-    return (norm - p.entropy() - p.mean * q.logits).masked_fill(beyond(p, 0, 1), inf)
+    return within(p, norm - p.entropy() - p.mean * q.logits, 0, 1)
 
 
 @each(Beta, ContinuousBernoulli, to=Uniform)
@@ -114,13 +113,13 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     a, b = q.concentration1, q.concentration0
     norm = a.lgamma() + b.lgamma() - (a + b).lgamma() - p.entropy()
     below, above = mean_of_log_up_to(p.low, p.high), mean_of_log_up_to(1 - p.high, 1 - p.low)
-    return (norm - (a - 1) * below - (b - 1) * above).masked_fill(beyond(p, 0, 1), inf)
+    return within(p, norm - (a - 1) * below - (b - 1) * above, 0, 1)
 
 
 @each(Uniform, to=Pareto)
 def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
     norm = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log()
-    return (norm + (q.alpha + 1) * mean_of_log(p)).masked_fill(beyond(p, q.scale), inf)
+    return within(p, norm + (q.alpha + 1) * mean_of_log(p), q.scale)
 
 
 @each(Normal, to=Laplace)

@@ -50,7 +50,7 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, component.event_shape, validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(type(self), _instance)
+        new = self._get_checked_instance(MixtureSameFamily, _instance)
         vars(new).update(vars(self))
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
         new._component_distribution = self._component_distribution.expand(
