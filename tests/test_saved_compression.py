@@ -184,7 +184,10 @@ def test_fewer_bits_travel(webgpu, outer):
         loss.backward()
         sent.append(torch.memory_stats()["saved_tensors.d2h_bytes.total"] - before)
         grads.append([N(p.grad) for p in model.parameters()])
-    assert all(np.array_equal(a, b) for a, b in zip(*grads, strict=True))
+    # what comes back before it is read is not fused in: OpenGL's compiler then rounds otherwise
+    tolerance = 0 if torch.webgpu.get_device_properties().mappable else 1e-6
+    for a, b in zip(*grads, strict=True):
+        np.testing.assert_allclose(a, b, tolerance, tolerance)
     assert report.bytes_in("host") >= 0.95 * sent[1] > 0 == sent[0]
     assert sent[1] < (16 * 64 * 2 + 16 * 256 * 2) * 4 / 3.5
 

@@ -238,6 +238,8 @@ def test_what_is_saved_twice_travels_once(webgpu):
 
 def test_a_batch_norm_makes_its_gradient_before_it_fetches_its_input(webgpu):
     """At no time there is more than the gradient, and the input or what the gradient is made of."""
+    if not torch.webgpu.get_device_properties().mappable:
+        pytest.skip("all that backward needs is fetched before it begins")
     x = torch.rand(64, 4, 256, device=webgpu, requires_grad=True)
     norm = torch.nn.BatchNorm1d(4).to(webgpu)
     with graph.save_on_cpu():
