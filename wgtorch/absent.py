@@ -40,7 +40,6 @@ TOLD = (  # the first that fits counts
     (r"Stream|Event|(record_)?stream",
      "a device runs all in order: torch.webgpu.synchronize() waits, autograd.profiler.profile"
      " measures"),
-    (r"Variable", "a tensor is one: torch.Tensor"),
     (r".*Storage(Base)?", "x.untyped_storage() and x.storage() give a tensor's memory"),
     (r"hub|onnx|package", "torch.load reads safetensors, which every hub has"),
     (r"serialization", "torch.load runs nothing that a file names, so there is nothing to allow"),

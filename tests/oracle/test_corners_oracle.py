@@ -48,6 +48,10 @@ attend(x, x, x, x > 1) ; attend(x[None], x[None], x[None], x[0] > 1)
 attend(x, x, x, attn_mask=x[0]) ; attend(x, x, x, attn_mask=x[None])
 nn.MultiheadAttention(3, 1, batch_first=True)(x[0], x, x) ; nn.TransformerEncoderLayer(3, 1)(x[0])
 
+torch.autograd.Variable(x) ; torch.autograd.Variable(1) ; torch.autograd.Variable(i, True)
+torch.autograd.Variable(x, requires_grad=True).requires_grad
+isinstance(x, torch.autograd.Variable)
+isinstance(1, torch.autograd.Variable) ; torch.autograd.Variable(x.requires_grad_()).requires_grad
 F.group_norm(x[:1, :2], 2) ; F.group_norm(x[:1, :2], 1) ; F.group_norm(x[:, :2], 2)
 F.group_norm(x[:1, :2, None], 2) ; nn.GroupNorm(3, 3)(x[:1]) ; torch.group_norm(x[:1, :2], 2)
 x[:1].flip(0).stride() ; x[:, :1].flip(1).stride() ; x[:0].flip(0).stride()

@@ -48,6 +48,7 @@ from wgtorch.autograd.mode import (
     set_grad_enabled,
 )
 from wgtorch.autograd.saved_tensor import SavedTensor
+from wgtorch.autograd.variable import Variable
 
 __all__ = [
     "Function",
@@ -59,6 +60,7 @@ __all__ = [
     "PackHook",
     "SavedTensor",
     "UnpackHook",
+    "Variable",
     "allow_mutation_on_saved_tensors",
     "anomaly_mode",
     "backward",
