@@ -1,4 +1,4 @@
-"""Binomial numbers: each element a generator of its own, as of Poisson numbers.
+"""Binomial numbers, drawn by keys.
 
 Of few successes the geometric waits for the next are added up until they exceed the trials; many
 are drawn from a curve that lies above the distribution, and rejected where they do not belong
@@ -11,46 +11,28 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgtorch.dtype import float32
 from wgtorch.layout import broadcast
-from wgtorch.op import Facts, Other, Pass, Structured, composite, declare
+from wgtorch.op import Other, Structured, composite, declare
+from wgtorch.ops.keyed import Floats, Keys, blocks, each_drawn, keys_of, rejected
 from wgtorch.ops.noise import fresh
-from wgtorch.ops.poisson import GROUP, MAX_GROUPS, MOST, Floats, block, log_chance
+from wgtorch.ops.poisson import log_chance
 from wgtorch.ops.requirements import require
 
 LARGE = 10  # from so many successes on BTRS is used, which needs them
 
 
-def waited(n: Floats, p: Floats, keys: NDArray[np.uint64]) -> Floats:
+def waited(n: Floats, p: Floats, keys: Keys) -> Floats:
     """How many geometric waits fit into n trials."""
     rate, total = np.maximum(-np.log1p(-p), np.float32(1e-30)), np.zeros_like(n)
     count, going = np.zeros_like(n), np.ones(len(n), bool)
-    for counter in range(MOST):
-        (open_,) = np.nonzero(going)
-        if not len(open_):
-            break
-        for numbers in block(keys[open_], counter):
+    for open_, four in blocks(keys, going):
+        for numbers in four:
             total[open_] += np.floor(-np.log(numbers) / rate[open_]) + 1
             going[open_] &= total[open_] <= n[open_]
             count[open_] += going[open_]
     return count
-
-
-def rejected(n: Floats, p: Floats, q: Floats, keys: NDArray[np.uint64]) -> Floats:
-    """The first of the tries that is accepted."""
-    out, going = np.floor(n * p), np.ones(len(n), bool)
-    for counter in range(MOST):
-        (open_,) = np.nonzero(going)
-        if not len(open_):
-            break
-        numbers = block(keys[open_], counter)
-        for u, v in (numbers[:2], numbers[2:]):
-            k, fits = tried(n[open_], p[open_], q[open_], u - np.float32(0.5), v)
-            fits &= going[open_]
-            out[open_[fits]], going[open_[fits]] = k[fits], False
-    return out
 
 
 def tried(n: Floats, p: Floats, q: Floats, u: Floats, v: Floats) -> tuple[Any, Any]:
@@ -73,32 +55,23 @@ def log_chance_of_successes(k: Floats, n: Floats, p: Floats, q: Floats) -> Float
     return log_chance(k, n * p) + log_chance(n - k, n * q) - log_chance(n, n)
 
 
-def plan(facts: Facts) -> Pass | list[Pass]:
-    count = facts.out.numel
-    groups = min(-(-count // GROUP), MAX_GROUPS)
-    names = ("trials", "chances", "words")
-    step = Pass("binomial.wgsl", (groups, 1, 1), (count,), names, front=("elementwise.wgsl",),
-                places=tuple(zip(names, facts.layouts, strict=True)))  # type: ignore[arg-type]  # fmt: skip
-    return step if count else []
-
-
 @declare(
     Structured,
     shape=lambda trials, chances, words: trials,
     dtype=lambda trials, chances, words: float32,
-    plan=plan,
+    plan=lambda facts: each_drawn(facts, "binomial.wgsl", "trials", "chances", "words"),
     promotes=False,
     torch="none",
 )
 def _binomial(trials, chances, words: Other):
     "Binomial numbers of float32 trials and chances; two words for each are its generator's key."
     n, p = (np.ascontiguousarray(x, np.float32).reshape(-1) for x in (trials, chances))
-    keys = np.ascontiguousarray(words, np.int32).view(np.uint32).reshape(-1, 2).astype(np.uint64)
-    turned = p > 0.5
+    keys, turned = keys_of(words), p > 0.5
     p, q = np.where(turned, 1 - p, p), np.where(turned, p, 1 - p)
     out, large = np.zeros(n.size, np.float32), n * p >= LARGE
     out[~large] = waited(n[~large], p[~large], keys[~large])
-    out[large] = rejected(n[large], p[large], q[large], keys[large])
+    facts = n[large], p[large], q[large]
+    out[large] = rejected(tried, np.floor(facts[0] * facts[1]), keys[large], *facts)
     return np.where(turned, n - out, out).reshape(trials.shape)
 
 

@@ -1,9 +1,8 @@
-"""Numbers of gamma distributions: logarithms, as small concentrations draw what no float holds.
+"""Logarithms of gamma numbers, drawn by keys; small concentrations draw what no float holds.
 
-Each element has a generator of its own, Philox with 64 random bits as its key. A number of
-concentration a >= 1 is d v, v = (1 + z / sqrt(9 d))^3, of d = a - 1/3 and a normal z, where a
-uniform number allows it: in more than 95 of 100 tries (Marsaglia and Tsang, A simple method for
-generating gamma variables, 2000). For a < 1 it is one of a + 1 times u^(1 / a), u uniform.
+A number of concentration a >= 1 is d v, v = (1 + z / sqrt(9 d))^3, of d = a - 1/3 and a normal z,
+where a uniform number allows it: in more than 95 of 100 tries (Marsaglia and Tsang, A simple method
+for generating gamma variables, 2000). For a < 1 it is one of a + 1 times u^(1 / a), u uniform.
 shaders/log_gamma.wgsl computes the same.
 """
 
@@ -13,29 +12,24 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgtorch.dtype import float32
-from wgtorch.op import Facts, Other, Pass, Structured, composite, declare, elementwise
+from wgtorch.op import Other, Structured, composite, declare, elementwise
+from wgtorch.ops.keyed import Floats, Keys, block, blocks, each_drawn, keys_of
 from wgtorch.ops.noise import fresh
-from wgtorch.ops.poisson import GROUP, MAX_GROUPS, Floats, block
 from wgtorch.ops.samples import normal, positive
 from wgtorch.ops.special import special
 
 MOST = 16  # tries; fewer do but once in 2^69
 
 
-def drawn(concentration: Floats, keys: NDArray[np.uint64]) -> Floats:
+def drawn(concentration: Floats, keys: Keys) -> Floats:
     """The logarithm of one number for each concentration."""
     below = concentration < 1
     d = concentration + below - np.float32(1 / 3)
     scale = 1 / np.sqrt(9 * d)
     out, going = np.log(d), np.ones(len(d), bool)
-    for counter in range(MOST):
-        (open_,) = np.nonzero(going)
-        if not len(open_):
-            break
-        first, second, third, _ = block(keys[open_], counter)
+    for open_, (first, second, third, _) in blocks(keys, going, MOST):
         z = np.sqrt(-2 * np.log(first)) * np.cos(np.float32(2 * np.pi) * second)
         root = 1 + z * scale[open_]
         log_v = 3 * np.log(np.maximum(root, np.float32(1e-30)))
@@ -49,20 +43,11 @@ def drawn(concentration: Floats, keys: NDArray[np.uint64]) -> Floats:
     return out
 
 
-def plan(facts: Facts) -> Pass | list[Pass]:
-    count = facts.out.numel
-    groups = min(-(-count // GROUP), MAX_GROUPS)
-    places = (("concentration", facts.layouts[0]), ("words", facts.layouts[1]))
-    step = Pass("log_gamma.wgsl", (groups, 1, 1), (count,), ("concentration", "words"),
-                front=("elementwise.wgsl",), places=places)  # type: ignore[arg-type]  # fmt: skip
-    return step if count else []
-
-
 @declare(
     Structured,
     shape=lambda concentration, words: concentration,
     dtype=lambda concentration, words: float32,
-    plan=plan,
+    plan=lambda facts: each_drawn(facts, "log_gamma.wgsl", "concentration", "words"),
     vjp={"concentration": lambda grad, concentration, result:
          grad * concentration._log_gamma_slope(result)},
     promotes=False,
@@ -71,8 +56,7 @@ def plan(facts: Facts) -> Pass | list[Pass]:
 def _draw_log_gamma(concentration, words: Other):
     "Logarithms of gamma numbers of float32 concentrations; two words for each are its key."
     flat = np.ascontiguousarray(concentration, np.float32).reshape(-1)
-    keys = np.ascontiguousarray(words, np.int32).view(np.uint32).reshape(-1, 2).astype(np.uint64)
-    return drawn(flat, keys).reshape(concentration.shape)
+    return drawn(flat, keys_of(words)).reshape(concentration.shape)
 
 
 # How a number moves with its concentration

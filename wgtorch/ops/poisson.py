@@ -1,10 +1,9 @@
-"""Poisson numbers: each element a generator of its own, so that it may draw as often as it must.
+"""Poisson numbers, drawn by keys.
 
-An element's generator is Philox with 64 random bits as its key, and a counter from 0 on. Small
-rates multiply uniform numbers until they fall below e^-rate (Knuth); large ones are drawn from a
-curve that lies above the distribution, and rejected where they do not belong (PTRS: Hormann, The
-transformed rejection method for generating Poisson random variables, 1993).
-shaders/poisson.wgsl computes the same; `MOST` bounds how often either goes around.
+Small rates multiply uniform numbers until they fall below e^-rate (Knuth); large ones are drawn
+from a curve that lies above the distribution, and rejected where they do not belong (PTRS:
+Hormann, The transformed rejection method for generating Poisson random variables, 1993).
+shaders/poisson.wgsl computes the same.
 """
 
 from __future__ import annotations
@@ -15,53 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgtorch.dtype import float32
-from wgtorch.op import Facts, Other, Pass, Structured, composite, declare
+from wgtorch.op import Other, Structured, composite, declare
+from wgtorch.ops.keyed import Floats, Keys, blocks, each_drawn, keys_of, rejected
 from wgtorch.ops.noise import fresh
 from wgtorch.ops.requirements import require
-from wgtorch.philox import philox
 
 LARGE = 10  # from this rate on PTRS is used, which needs it
-MOST = 32  # blocks of four words; fewer do but once in 2^60
-GROUP, MAX_GROUPS = 256, 65535
-Floats = NDArray[np.float32]
 
 
-def block(keys: NDArray[np.uint64], counter: int) -> Floats:
-    """Four numbers between 0 and 1, neither of them, for each key; shape (4, n)."""
-    zero = np.zeros(len(keys), np.uint64)
-    words = philox((zero + np.uint64(counter), zero, zero, zero), (keys[:, 0], keys[:, 1]))  # type: ignore[arg-type]
-    odd = [(word >> np.uint64(9)).astype(np.float32) * 2 + 1 for word in words]
-    return np.stack(odd) * np.float32(2.0**-24)
-
-
-def multiplied(rates: Floats, keys: NDArray[np.uint64]) -> Floats:
+def multiplied(rates: Floats, keys: Keys) -> Floats:
     """How many uniform numbers it takes until their product is below e^-rate, less one."""
     product, floor = np.ones_like(rates), np.exp(-rates)
     count, going = np.zeros_like(rates), np.ones(len(rates), bool)
-    for counter in range(MOST):
-        (open_,) = np.nonzero(going)
-        if not len(open_):
-            break
-        for numbers in block(keys[open_], counter):
+    for open_, four in blocks(keys, going):
+        for numbers in four:
             product[open_] *= numbers
             going[open_] &= product[open_] > floor[open_]
             count[open_] += going[open_]
     return count
-
-
-def rejected(rates: Floats, keys: NDArray[np.uint64]) -> Floats:
-    """The first of the tries that is accepted."""
-    out, going = np.floor(rates), np.ones(len(rates), bool)
-    for counter in range(MOST):
-        (open_,) = np.nonzero(going)
-        if not len(open_):
-            break
-        numbers = block(keys[open_], counter)
-        for u, v in (numbers[:2], numbers[2:]):
-            k, fits = tried(rates[open_], u - np.float32(0.5), v)
-            fits &= going[open_]
-            out[open_[fits]], going[open_[fits]] = k[fits], False
-    return out
 
 
 def tried(rate: Floats, u: Floats, v: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -91,30 +61,22 @@ def log_chance(k: Floats, rate: Floats) -> Floats:
     return np.where(k < 1, -rate, at_some).astype(np.float32)
 
 
-def plan(facts: Facts) -> Pass | list[Pass]:
-    count = facts.out.numel
-    groups = min(-(-count // GROUP), MAX_GROUPS)
-    places = (("rates", facts.layouts[0]), ("words", facts.layouts[1]))
-    step = Pass("poisson.wgsl", (groups, 1, 1), (count,), ("rates", "words"),
-                front=("elementwise.wgsl",), places=places)  # type: ignore[arg-type]  # fmt: skip
-    return step if count else []
-
-
 @declare(
     Structured,
     shape=lambda rates, words: rates,
     dtype=lambda rates, words: float32,
-    plan=plan,
+    plan=lambda facts: each_drawn(facts, "poisson.wgsl", "rates", "words"),
     promotes=False,
     torch="none",
 )
 def _poisson(rates, words: Other):
     "Poisson numbers of float32 rates; two words for each rate are the key of its generator."
     flat = np.ascontiguousarray(rates, np.float32).reshape(-1)
-    keys = np.ascontiguousarray(words, np.int32).view(np.uint32).reshape(-1, 2).astype(np.uint64)
-    out, large = np.zeros(flat.size, np.float32), flat >= LARGE
+    keys, large = keys_of(words), flat >= LARGE
+    out = np.zeros(flat.size, np.float32)
     out[~large] = multiplied(flat[~large], keys[~large])
-    out[large] = rejected(flat[large], keys[large])
+    rates_of = flat[large]
+    out[large] = rejected(tried, np.floor(rates_of), keys[large], rates_of)
     return out.reshape(rates.shape)
 
 
