@@ -83,3 +83,28 @@ class Categorical(Distribution):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         every = wgtorch.arange(self._num_events, device=self._param.device)
         return self._enumerated(every, expand)
+
+
+class Choices(Distribution):
+    """Of vectors with an element for each of the categories that `probs` or `logits` weigh."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _checked_inside = True
+
+    def _hold_choices(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
+        self._categorical = Categorical(probs, logits, validate_args=validate_args)
+        self._categorical._validate_args = False  # of values: they are checked here
+        shape = self._categorical.param_shape
+        Distribution.__init__(self, shape[:-1], shape[-1:], validate_args)
+
+    @property
+    def probs(self) -> Tensor:
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Size:
+        return self._categorical.param_shape

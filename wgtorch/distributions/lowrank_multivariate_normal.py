@@ -7,13 +7,9 @@ from typing import Any
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.distributions import constraints
+from wgtorch.distributions.covariance import half_log_det, identity
 from wgtorch.distributions.draws import normals
-from wgtorch.distributions.multivariate_normal import (
-    Gaussian,
-    half_log_det,
-    identity,
-    mahalanobis,
-)
+from wgtorch.distributions.multivariate_normal import Gaussian, mahalanobis
 from wgtorch.distributions.utils import lazy_property
 from wgtorch.linalg import cholesky, solve_triangular
 

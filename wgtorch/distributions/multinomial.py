@@ -6,30 +6,24 @@ from math import inf
 from typing import Any
 
 import wgtorch
-from wgtorch import Size, Tensor
+from wgtorch import Tensor
 from wgtorch.distributions import constraints
 from wgtorch.distributions.binomial import Binomial
-from wgtorch.distributions.categorical import Categorical
-from wgtorch.distributions.distribution import Distribution
+from wgtorch.distributions.categorical import Choices
 from wgtorch.distributions.utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(Choices):
     """total_count! prod probs_k^x_k / x_k!, counts x of `total_count` draws"""
-
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    _checked_inside = True
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None,
                  validate_args: bool | None = None):  # fmt: skip
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args=validate_args)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+        self._hold_choices(probs, logits, validate_args)
 
     @property
     def _binomial(self) -> Binomial:
@@ -39,18 +33,6 @@ class Multinomial(Distribution):
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

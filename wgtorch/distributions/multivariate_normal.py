@@ -8,22 +8,12 @@ from typing import Any
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.distributions import constraints
+from wgtorch.distributions.covariance import OfCovariance, factored, given_matrix, half_log_det
 from wgtorch.distributions.distribution import Distribution
 from wgtorch.distributions.draws import normals
-from wgtorch.distributions.utils import lazy_property
-from wgtorch.linalg import cholesky, solve_triangular
+from wgtorch.linalg import solve_triangular
 
 __all__ = ["MultivariateNormal"]
-
-
-def factor_of_precision(precision: Tensor) -> Tensor:
-    """The lower L with (L L^T)^-1 = precision: of the matrix turned around, factors are upper."""
-    turned = cholesky(precision.flip((-2, -1))).flip((-2, -1)).mT
-    return solve_triangular(turned, identity(precision), upper=False)
-
-
-def identity(matrix: Tensor) -> Tensor:
-    return wgtorch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
 
 
 def mahalanobis(lower: Tensor, difference: Tensor) -> Tensor:
@@ -33,31 +23,6 @@ def mahalanobis(lower: Tensor, difference: Tensor) -> Tensor:
         solved = solve_triangular(lower, rows.mT, upper=False)
         return solved.pow(2).sum(-2).reshape(difference.shape[:-1])
     return solve_triangular(lower, difference.mT, upper=False).pow(2).sum(-2)
-
-
-def half_log_det(lower: Tensor) -> Tensor:
-    """Of L L^T: the logarithms of the diagonal, added up."""
-    return lower.diagonal(0, -2, -1).log().sum(-1)
-
-
-MATRICES = ("scale_tril", "covariance_matrix", "precision_matrix")
-
-
-def given_matrix(**matrices: Any) -> tuple[str, Tensor]:
-    """The name and the matrix of the one that is given."""
-    found = [(name, matrices[name]) for name in MATRICES if matrices[name] is not None]
-    if len(found) != 1:
-        raise ValueError(
-            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-        )
-    return found[0]
-
-
-def factored(name: str, matrix: Tensor) -> Tensor:
-    """The lower Cholesky factor of the covariance."""
-    if name == "scale_tril":
-        return matrix
-    return factor_of_precision(matrix) if name == "precision_matrix" else cholesky(matrix)
 
 
 class Gaussian(Distribution):
@@ -94,7 +59,7 @@ class Gaussian(Distribution):
         return 0.5 * (self._event_shape[0] * (1 + log(2 * pi)) + self._log_det())
 
 
-class MultivariateNormal(Gaussian):
+class MultivariateNormal(OfCovariance, Gaussian):
     """Of mean `loc` and a covariance: `covariance_matrix`, its inverse `precision_matrix`, or its
     lower Cholesky factor `scale_tril`."""
 
@@ -104,16 +69,12 @@ class MultivariateNormal(Gaussian):
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }
-    _shared = ("_unbroadcasted_scale_tril",)
 
     def __init__(self, loc: Tensor, covariance_matrix: Any = None, precision_matrix: Any = None,
                  scale_tril: Any = None, validate_args: bool | None = None):  # fmt: skip
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        name, matrix = given_matrix(
-            scale_tril=scale_tril, covariance_matrix=covariance_matrix,
-            precision_matrix=precision_matrix,
-        )  # fmt: skip
+        name, matrix = given_matrix(scale_tril, covariance_matrix, precision_matrix)
         if matrix.dim() < 2:
             raise ValueError(
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"
@@ -123,23 +84,6 @@ class MultivariateNormal(Gaussian):
         self.loc = loc.expand((*batch, -1))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = factored(name, matrix)
-
-    @property
-    def _matrix_shape(self) -> tuple[int, ...]:
-        return (*self._batch_shape, *self._event_shape, *self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.expand(self._matrix_shape)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        lower = self._unbroadcasted_scale_tril
-        return (lower @ lower.mT).expand(self._matrix_shape)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.cholesky_inverse().expand(self._matrix_shape)
 
     @property
     def variance(self) -> Tensor:

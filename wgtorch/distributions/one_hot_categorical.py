@@ -7,42 +7,24 @@ from typing import Any
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.distributions import constraints
-from wgtorch.distributions.categorical import Categorical
-from wgtorch.distributions.distribution import Distribution
+from wgtorch.distributions.categorical import Choices
 from wgtorch.nn.functional import one_hot
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(Choices):
     """A vector with a 1 at an index that is drawn by weight, `probs` or `logits`."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
-    _checked_inside = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self._categorical = Categorical(probs, logits, validate_args=validate_args)
-        self._categorical._validate_args = False  # of values: they are checked here
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
+        self._hold_choices(probs, logits, validate_args)
 
     @property
     def _param(self) -> Tensor:
         return self._categorical._param
-
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

@@ -44,18 +44,11 @@ class LogitRelaxedBernoulli(Chances):
         return self.logits.new_ones(()).mul(self.temperature).log()
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """sigmoid((log(u / (1 - u)) + logits) / temperature) of a uniform u"""
+class Relaxed(TransformedDistribution):
+    """Of numbers of a base distribution that has a temperature, and probs or logits."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
     has_rsample = True
     _checked_inside = True
-
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
-                 validate_args: bool | None = None):  # fmt: skip
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
     @property
     def temperature(self) -> Any:
@@ -68,3 +61,15 @@ class RelaxedBernoulli(TransformedDistribution):
     @property
     def probs(self) -> Tensor:
         return self.base_dist.probs
+
+
+class RelaxedBernoulli(Relaxed):
+    """sigmoid((log(u / (1 - u)) + logits) / temperature) of a uniform u"""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+                 validate_args: bool | None = None):  # fmt: skip
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)

@@ -7,42 +7,25 @@ from typing import Any
 
 from wgtorch import Tensor
 from wgtorch.distributions import constraints
-from wgtorch.distributions.categorical import Categorical
-from wgtorch.distributions.distribution import Distribution
+from wgtorch.distributions.categorical import Choices
 from wgtorch.distributions.draws import gumbels
-from wgtorch.distributions.transformed_distribution import TransformedDistribution
+from wgtorch.distributions.relaxed_bernoulli import Relaxed
 from wgtorch.distributions.transforms import ExpTransform
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(Choices):
     """The logarithms of RelaxedOneHotCategorical's points"""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
     has_rsample = True
     _shared = ("temperature",)
-    _checked_inside = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
                  validate_args: bool | None = None):  # fmt: skip
-        self._categorical = Categorical(probs, logits, validate_args=validate_args)
         self.temperature = temperature
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
+        self._hold_choices(probs, logits, validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = gumbels(self._extended_shape(sample_shape), self.logits)
@@ -57,27 +40,13 @@ class ExpRelaxedCategorical(Distribution):
         return score + lgamma(k) + (k - 1) * temperature.log()
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed):
     """softmax((logits + g) / temperature) of Gumbel-distributed g"""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
-    _checked_inside = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
                  validate_args: bool | None = None):  # fmt: skip
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs

@@ -8,20 +8,15 @@ from typing import Any
 import wgtorch
 from wgtorch import Tensor
 from wgtorch.distributions import constraints
+from wgtorch.distributions.covariance import OfCovariance, factored, given_matrix, half_log_det
 from wgtorch.distributions.draws import normals
 from wgtorch.distributions.exp_family import ExponentialFamily
 from wgtorch.distributions.gamma import Gamma
-from wgtorch.distributions.multivariate_normal import (
-    factored,
-    given_matrix,
-    half_log_det,
-)
-from wgtorch.distributions.utils import lazy_property
 
 __all__ = ["Wishart"]
 
 
-class Wishart(ExponentialFamily):
+class Wishart(OfCovariance, ExponentialFamily):
     """|X|^((df - p - 1) / 2) exp(-tr(V^-1 X) / 2) / (2^(df p / 2) |V|^(df / 2) gamma_p(df / 2))
 
     of p x p matrices X. V is `covariance_matrix`, or is given by its inverse or Cholesky factor.
@@ -30,14 +25,10 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
-    _shared = ("_unbroadcasted_scale_tril",)
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
                  scale_tril: Any = None, validate_args: bool | None = None):  # fmt: skip
-        name, matrix = given_matrix(
-            scale_tril=scale_tril, covariance_matrix=covariance_matrix,
-            precision_matrix=precision_matrix,
-        )  # fmt: skip
+        name, matrix = given_matrix(scale_tril, covariance_matrix, precision_matrix)
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch"
@@ -67,19 +58,6 @@ class Wishart(ExponentialFamily):
             "scale_tril": constraints.lower_cholesky,
             "df": constraints.greater_than(self._event_shape[-1] - 1),
         }
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.expand(self._extended_shape())
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        lower = self._unbroadcasted_scale_tril
-        return (lower @ lower.mT).expand(self._extended_shape())
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.cholesky_inverse().expand(self._extended_shape())
 
     @property
     def mean(self) -> Tensor:
