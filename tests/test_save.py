@@ -102,6 +102,16 @@ def test_a_checkpoint_keeps_its_structure():
     assert back["shape"] == (2, 3) and isinstance(back["shape"], wt.Size)
 
 
+def test_what_else_checkpoints_hold():
+    saved = {
+        "array": np.arange(6, dtype=np.int16).reshape(2, 3)[:, ::2], "set": {1, "a"}, 3: 1 - 2j,
+        "bytes": b"\x00\xff", "frozen": frozenset({(1, 2)}), "number": np.complex64(1j),
+    }  # fmt: skip
+    back = load(written(saved))
+    assert isinstance(back["array"], np.ndarray) and back["array"].dtype == np.int16
+    assert back.pop("array").tolist() == saved.pop("array").tolist() and back == saved
+
+
 @pytest.mark.parametrize("name", ["__metadata__", "pt", "wgtorch", "format", ""])
 def test_a_tensor_may_have_any_name(name):
     back = load(written({name: wt.tensor([1, 2]), "other": wt.ones(1)}))

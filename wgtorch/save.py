@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ import numpy as np
 from wgtorch import pickled
 from wgtorch.backend import backend
 from wgtorch.composed import put_together, taken_apart
-from wgtorch.create import tensor
+from wgtorch.create import as_tensor, tensor
 from wgtorch.device import Device
 from wgtorch.dtype import (
     DType,
@@ -70,6 +71,9 @@ CODES = {
 }  # fmt: skip  (others know no C128)
 CODE_OF = {dtype: code for code, dtype in CODES.items()}
 OURS = ("wgtorch", "wgtorch.views", "wgtorch.dtypes")  # entries of the metadata
+SEVERAL: dict[str, type] = {
+    "list": list, "tuple": tuple, "size": Size, "set": set, "frozenset": frozenset
+}  # fmt: skip
 METADATA = "__metadata__"  # in the header among the names, so that no tensor can have this one
 LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 
@@ -77,7 +81,8 @@ LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 def save(obj: Any, f: Any) -> None:
     """Write `obj` to a path or a file opened in binary mode.
 
-    It may be made of tensors, dicts, lists, tuples, numbers, strings, None, dtypes and devices.
+    It may be made of tensors, numpy arrays, dicts, lists, tuples, sets, numbers, strings, bytes,
+    None, dtypes and devices.
     """
     tensors: dict[str, Tensor] = {}
     metadata = {"format": "pt"}
@@ -155,7 +160,13 @@ def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
         tensors[name] = obj
         return {"tensor": name, "device": str(obj.device), "requires_grad": obj.requires_grad}
     if isinstance(obj, np.generic):
-        return obj.item()
+        return encoded(obj.item(), path, tensors)
+    if isinstance(obj, np.ndarray):
+        return {"array": encoded(as_tensor(obj), path, tensors)}
+    if isinstance(obj, complex):
+        return {"complex": [obj.real, obj.imag]}
+    if isinstance(obj, bytes):
+        return {"bytes": b64encode(obj).decode()}
     if isinstance(obj, DType):
         return {"dtype": obj.name}
     if isinstance(obj, Device):
@@ -170,9 +181,9 @@ def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
                 raise unfit(key, f"a key in {path or 'the object'}")
         kind = "ordered" if isinstance(obj, OrderedDict) else "dict"
         return {kind: [[key, inside(key, value)] for key, value in obj.items()]}
-    if isinstance(obj, (list, tuple)):
+    if isinstance(obj, (list, tuple, set, frozenset)):
         kind = "size" if isinstance(obj, Size) else type(obj).__name__
-        if kind not in ("list", "tuple", "size"):
+        if kind not in SEVERAL:
             raise unfit(obj, path)
         return {kind: [inside(i, value) for i, value in enumerate(obj)]}
     raise unfit(obj, path)
@@ -181,7 +192,8 @@ def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
 def unfit(obj: Any, path: str) -> TypeError:
     return TypeError(
         f"save: cannot save an object of type {type(obj).__name__} ({path or 'the object'}); save "
-        "tensors, dicts, lists, numbers and strings, such as what state_dict() gives"
+        "tensors, arrays, dicts, lists, sets, numbers and strings, such as what state_dict() or "
+        "dataclasses.asdict() gives"
     )
 
 
@@ -196,11 +208,16 @@ def decoded(tree: Any, shelf: Shelf) -> Any:
         return by_name(value)
     if kind == "device":
         return Device(value)
+    if kind == "array":
+        return decoded(value, shelf).numpy()
+    if kind == "complex":
+        return complex(*value)
+    if kind == "bytes":
+        return b64decode(value, validate=True)
     if kind in ("dict", "ordered"):
         pairs = [(key, decoded(entry, shelf)) for key, entry in value]
         return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
-    entries = [decoded(entry, shelf) for entry in value]
-    return {"list": list, "tuple": tuple, "size": Size}[kind](entries)
+    return SEVERAL[kind]([decoded(entry, shelf) for entry in value])
 
 
 class BadPlace(RuntimeError):
