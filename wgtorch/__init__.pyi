@@ -740,6 +740,7 @@ from wgtorch import masked as masked
 from wgtorch import nn as nn
 from wgtorch import optim as optim
 from wgtorch import profiler as profiler
+from wgtorch import quasirandom as quasirandom
 from wgtorch import registry as registry
 from wgtorch import shape_inference as shape_inference
 from wgtorch import signal as signal

@@ -1,8 +1,8 @@
 """Names of wgtorch that are imported when they are first asked for, and where they are."""
 
 MODULES = ("_ops", "array_api", "distributions", "einops", "func", "indexing", "linalg", "masked",
-           "nn", "optim", "profiler", "registry", "shape_inference", "signal", "special", "testing",
-           "types", "typing", "utils")  # fmt: skip
+           "nn", "optim", "profiler", "quasirandom", "registry", "shape_inference", "signal",
+           "special", "testing", "types", "typing", "utils")  # fmt: skip
 EINOPS = ("clear_einops_cache", "get_einops_cache_size", "pack", "rearrange", "reduce", "repeat",
           "unpack")  # fmt: skip
 WINDOWS = ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
