@@ -103,10 +103,10 @@ def floats(size, stride, offset=0, memory=None):
     return called(rebuild, memory or stored(), offset, row(*size), row(*stride), b"\x89", hooks)
 
 
-def archive(program, order=b"little"):
+def archive(program, order=b"little", how=zipfile.ZIP_STORED):
     """Two floats, and a program that puts them somewhere."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as entries:
+    with zipfile.ZipFile(file, "w", how) as entries:
         entries.writestr("any/data.pkl", b"\x80\x02" + program + b".")
         entries.writestr("any/byteorder", order)
         entries.writestr("any/data/0", np.array([1.5, 2.5], "f4").tobytes())
@@ -167,9 +167,8 @@ DAMAGED = {
 
 @pytest.mark.parametrize("case", DAMAGED)
 def test_damaged_files_are_refused(case):
-    with pytest.raises((RuntimeError, pickle.UnpicklingError)) as caught:
+    with pytest.raises(RuntimeError, match="no file of torch.save, or a damaged one"):
         torch.load(archive(DAMAGED[case]))
-    assert isinstance(caught.value, pickle.UnpicklingError) or "damaged" in str(caught.value)
     assert torch.float32.itemsize == 4 and torch.device("cpu").type == "cpu"
     assert torch.load(archive(floats((2,), (1,)))).tolist() == [1.5, 2.5]
 
@@ -177,8 +176,13 @@ def test_damaged_files_are_refused(case):
 def test_other_files_are_named():
     whole = unpacked(NEW)
     for data in (whole[:700], whole[:-30], unpacked(OLD)[:-4], unpacked(OLD)[:60]):
-        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+        with pytest.raises(RuntimeError, match="damaged"):
             torch.load(io.BytesIO(data))
+    squeezed = archive(floats((2,), (1,)), how=zipfile.ZIP_DEFLATED).getvalue()
+    elements, way = squeezed.index(b"data.pkl") + 8, squeezed.index(b"PK\x01\x02") + 10
+    for place in (elements, way):  # what zlib does not know, and what zipfile does not
+        with pytest.raises(RuntimeError, match="damaged"):
+            torch.load(io.BytesIO(squeezed[:place] + b"\xff" + squeezed[place + 1 :]))
     with pytest.raises(RuntimeError, match="big-endian"):
         torch.load(archive(floats((2,), (1,)), order=b"big"))
     with pytest.raises(RuntimeError, match="is a pickle, but none of torch.save's"):

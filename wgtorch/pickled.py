@@ -14,6 +14,7 @@ import os
 import pickle
 import pickletools
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -31,18 +32,15 @@ from wgtorch.tensor import Tensor
 ARCHIVE, OLD = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF"  # how they begin
 PARTS_BEFORE = 3  # pickles in front of what an old file holds: a mark, a version, the machine
 STORAGES = {f"{dtype.short}Storage": dtype for dtype in NAMES.values()} | {"UntypedStorage": uint8}
-WRONG = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-    zipfile.BadZipFile,
-)  # fmt: skip  (what a damaged file leads to)
+WRONG = (  # what a damaged file leads to
+    ValueError, LookupError, TypeError, AttributeError, EOFError, OverflowError, MemoryError,
+    RecursionError, NotImplementedError, pickle.UnpicklingError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 Place = Callable[[Tensor, str], Tensor]  # puts a tensor on the device of a name
+
+
+class Forbidden(pickle.UnpicklingError):
+    """A name that stands for code."""
 
 
 class Sealed:
@@ -198,7 +196,7 @@ class Reader(pickle.Unpickler):
         module = "builtins" if module == "__builtin__" else module
         is_kind = module in ("torch", "torch.storage") and name in (*NAMES, *STORAGES, "Tensor")
         if not is_kind and (module, name) not in MEANINGS:
-            raise pickle.UnpicklingError(
+            raise Forbidden(
                 f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an"
                 " allowed global by default. Only tensors, numbers, strings and containers of them"
                 " are read, since anything else could run code: save what state_dict() gives"
@@ -263,6 +261,8 @@ def load(file: Any, name: str, place: Place) -> Any:
         is_archive = file.read(len(ARCHIVE)) == ARCHIVE
         file.seek(-len(ARCHIVE), os.SEEK_CUR)
         return (of_archive if is_archive else of_old)(file, place)
+    except Forbidden:
+        raise
     except WRONG as error:
         raise RuntimeError(
             f"load: {name} is no file of torch.save, or a damaged one: {error!r}"
