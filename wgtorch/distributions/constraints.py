@@ -175,7 +175,7 @@ def bounded(name: str, check: Callable[..., Tensor], *names: str, **facts: Any) 
     def checked(self: Any, value: Tensor) -> Tensor:
         return check(value, *(getattr(self, n) for n in names))
 
-    body = {"names": names, "check": checked, "__doc__": check.__doc__, "__module__": __name__}
+    body = {"names": names, "check": checked, "__module__": __name__}
     return type(name, (_Bounded,), {**body, **facts})
 
 
