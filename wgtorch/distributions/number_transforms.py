@@ -43,9 +43,7 @@ class PowerTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.exponent = exponent
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _remade(self, cache_size: int) -> Transform:
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
@@ -161,9 +159,7 @@ class AffineTransform(Transform):
 
     codomain = domain
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _remade(self, cache_size: int) -> Transform:
         return AffineTransform(self.loc, self.scale, self._event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
@@ -218,9 +214,7 @@ class CumulativeDistributionTransform(Transform):
     def domain(self) -> Any:
         return self.distribution.support
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _remade(self, cache_size: int) -> Transform:
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
 
     def _call(self, x: Tensor) -> Tensor:

@@ -214,9 +214,7 @@ class CatTransform(Parts):
     def length(self) -> int:
         return sum(self.lengths)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _remade(self, cache_size: int) -> Transform:
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _split(self, value: Tensor) -> Sequence[Tensor]:
@@ -255,9 +253,7 @@ class StackTransform(Parts):
         self.transforms, self.dim = self.checked(tseq, cache_size), dim
         self.lengths = [1] * len(self.transforms)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _remade(self, cache_size: int) -> Transform:
         return StackTransform(self.transforms, self.dim, cache_size)
 
     def _split(self, value: Tensor) -> Sequence[Tensor]:
