@@ -347,6 +347,9 @@ def test_what_is_invalid_raises_now_or_at_the_next_sync(device):
         dist.Normal(0.0, x).sample().tolist()
     with pytest.raises(ValueError, match=r"within the support \(Interval\(.*\) of the dist"):
         dist.Beta(x.abs(), 1.0).log_prob(x).tolist()
+    with pytest.raises(ValueError, match="Expected parameter probs"):
+        dist.ContinuousBernoulli(x, validate_args=True).probs.tolist()
+    assert dist.ContinuousBernoulli(x, validate_args=False).probs[1].item() > 0
     unchecked = dist.Normal(0.0, x, validate_args=False).log_prob(x)
     assert unchecked[0].item() == pytest.approx(-1.418939)
     try:

@@ -46,17 +46,9 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
 
     def __init__(self, probs: Any = None, logits: Any = None, lims: Any = (0.499, 0.501),
                  validate_args: bool | None = None):  # fmt: skip
-        self._hold_chances(probs, logits, None)
-        if validate_args is not None:
-            self._validate_args = validate_args
+        self._hold_chances(probs, logits, validate_args)
         if logits is None:
-            if self._validate_args:
-                self._demand_probs()
             self.probs = self._param = clamp_probs(self.probs)
-
-    def _demand_probs(self) -> None:
-        holds = constraints.unit_interval.check(self.probs)
-        self._demand(holds, None, lambda values: "The parameter probs has invalid values")
 
     @lazy_property
     def probs(self) -> Tensor:  # type: ignore[override]

@@ -21,7 +21,7 @@ __all__ = ["Distribution"]
 
 
 class Distribution:
-    """The base of all; `batch_shape` are those that differ, `event_shape` is what one draws."""
+    """One for each element of `batch_shape`, by its parameters; each draws an `event_shape`."""
 
     has_rsample: Any = False
     has_enumerate_support: Any = False
