@@ -393,6 +393,14 @@ def test_classes_of_users():
             ask()
 
 
+@pytest.mark.parametrize("name", [n for n in KNOWN if n != "Geometric"])  # which asks twice of one
+def test_parameters_are_checked_once(name, monkeypatch):
+    checked = []
+    monkeypatch.setattr(dist.Distribution, "_demand", lambda *given: checked.append(given))
+    made(name, "cpu")
+    assert 1 <= len(checked) <= len(KNOWN[name][0])
+
+
 def test_bounds_that_are_missing_or_unknown():
     for given, named in (((1,), {}), ((1, 2, 3), {}), ((1,), {"lower_bound": 2}), ((1,), {"u": 2})):
         with pytest.raises(TypeError, match="takes lower_bound and upper_bound"):

@@ -37,7 +37,7 @@ class Kumaraswamy(TransformedDistribution):
         both = broadcast_all(concentration1, concentration0)
         self.concentration1, self.concentration0 = both
         one = self.concentration0.new_ones(self.concentration0.shape)
-        base = Uniform(one * 0, one, validate_args=validate_args)
+        base = Uniform(one * 0, one, validate_args=False)
         transforms = [
             PowerTransform(self.concentration0.reciprocal()),
             AffineTransform(1.0, -1.0),

@@ -21,7 +21,7 @@ class Pareto(TransformedDistribution):
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
-        base = Exponential(self.alpha, validate_args=validate_args)
+        base = Exponential(self.alpha, validate_args=False)
         transforms = [ExpTransform(), AffineTransform(0, self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)
 

@@ -91,8 +91,6 @@ class TransformedDistribution(Distribution):
             self._validate_sample(value)
         for t in reversed(self.transforms):
             value = t.inv(value)
-        if self.base_dist._validate_args:
-            self.base_dist._validate_sample(value)
         return self._turned(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ class Weibull(TransformedDistribution):
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
-        base = Exponential(self.scale.new_ones(self.scale.shape), validate_args=validate_args)
+        base = Exponential(self.scale.new_ones(self.scale.shape), validate_args=False)
         power = PowerTransform(self.concentration_reciprocal)
         super().__init__(base, [power, AffineTransform(0, self.scale)], validate_args)
 
