@@ -127,7 +127,7 @@ def watched(context):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_peak_keeps_to_the_budget(device, thens, name):
+def test_the_peak_keeps_to_the_budget(device, thens, name, rounding):
     make, shape = MODELS[name]
     model, x = make().to(device), ramp(shape, device)
     want = gradients(model, x)
@@ -143,7 +143,7 @@ def test_the_peak_keeps_to_the_budget(device, thens, name):
             seen = watched(context)
             got = gradients(model, x, context)
             for a, b in zip(got, want, strict=True):
-                assert np.array_equal(N(a), N(b))
+                np.testing.assert_allclose(N(a), N(b), rounding, rounding)
             assert seen["most"] <= budget + seen["largest"]
             assert seen["final"] <= budget and context.peak == seen["most"]
             assert context.evicted >= whole.peak - budget - seen["largest"]

@@ -47,11 +47,12 @@ def test_checkpoint(device):
     assert all(cost.error == 0 for cost in costs.values())
 
 
-def test_combine(device):
+def test_combine(device, rounding):
     costs = costs_of(combine, device)
     plain = kept(costs["plain"])
     assert kept(costs["int8 on the host"]) < plain / 3
-    assert costs["large ones on the host"].error == costs["first block on the host"].error == 0
+    for way in ("large ones on the host", "first block on the host"):
+        assert costs[way].error <= rounding
     assert kept(costs["checkpoint + host"]) < plain / 4 and costs["checkpoint + host"].error == 0
     if device == "webgpu":
         assert costs["int8 on the host"].on_device == 0 < costs["int8 on the host"].on_host

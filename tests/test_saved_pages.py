@@ -22,10 +22,10 @@ def run(page, device):
     return page.main(["--device", device, *SMALL])
 
 
-def test_offload(device, capsys):
+def test_offload(device, capsys, rounding):
     plain, *away = run(offload, device)
     out = capsys.readouterr().out
-    assert [cost.error for cost in away] == [0.0] * 3
+    assert len(away) == 3 and max([cost.error for cost in away]) <= rounding
     if device == "cpu":
         assert out.endswith("nothing moves, and nothing is saved\n")
         return
@@ -35,18 +35,18 @@ def test_offload(device, capsys):
     assert f"of {plain.on_device:,} bytes" in out
 
 
-def test_spill(device, capsys):
+def test_spill(device, capsys, rounding):
     plain, whole, some, late = run(spill, device)
-    assert [whole.error, some.error, late.error] == [0.0] * 3
+    assert max(whole.error, some.error, late.error) <= rounding
     assert whole.on_disk == late.on_disk > 0 and plain.on_disk == some.on_disk == 0
     if device == "webgpu":
         assert whole.on_device < 0.05 * plain.on_device
     assert "left behind: 0 files" in capsys.readouterr().out
 
 
-def test_budget(device, capsys):
+def test_budget(device, capsys, rounding):
     plain, *costs = run(budget, device)
-    assert [cost.error for cost in costs] == [0.0] * 4
+    assert len(costs) == 4 and max([cost.error for cost in costs]) <= rounding
     lines = re.findall(r"held at most ([\d,]+) bytes, sent away ([\d,]+)", capsys.readouterr().out)
     held, gone = zip(*[[int(n.replace(",", "")) for n in line] for line in lines], strict=True)
     assert len(held) == 4 and gone[0] == 0 < gone[1]

@@ -15,6 +15,7 @@ import numpy as np
 import wgpu
 
 from wgtorch.backends.webgpu.complaints import Complaints, Said, raise_first
+from wgtorch.backends.webgpu.faults import faults
 from wgtorch.backends.webgpu.freight import Freight
 from wgtorch.backends.webgpu.pool import STORAGE, Buffer, Pool
 from wgtorch.backends.webgpu.queue import Queue
@@ -219,4 +220,6 @@ def mapped(queue: Queue, staging: Buffer, nbytes: int) -> np.ndarray:
 
 
 def unmap(queue: Queue, staging: Buffer) -> None:
+    said = len(faults.reports)
     queue.unmap(staging.block)
+    del faults.reports[said:]  # of a device that was lost: this memory went with it
