@@ -13,11 +13,11 @@ from wgtorch.linalg import cholesky, solve_triangular
 MATRICES = ("scale_tril", "covariance_matrix", "precision_matrix")
 
 
-def given_matrix(*matrices: Any) -> tuple[str, Tensor]:
+def given_matrix(*matrices: Any, refusal: type[Exception] = ValueError) -> tuple[str, Tensor]:
     """The name and the matrix of the one that is given, of three in the order of `MATRICES`."""
     found = [(name, m) for name, m in zip(MATRICES, matrices, strict=True) if m is not None]
     if len(found) != 1:
-        raise ValueError(
+        raise refusal(
             "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
         )
     return found[0]

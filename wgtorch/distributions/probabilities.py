@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Number
 from typing import Any
 
-import wgtorch
 from wgtorch import Tensor
 from wgtorch.distributions.distribution import Distribution
 from wgtorch.distributions.utils import (
@@ -33,12 +31,8 @@ class Chances(Distribution):
                       **others: Any) -> None:  # fmt: skip
         name = one_of(probs, logits)
         given = probs if logits is None else logits
-        if others:
-            *tensors, given = broadcast_all(*others.values(), given)
-            tensors = [t.to(given.dtype) for t in tensors]
-            vars(self).update(zip(others, tensors, strict=True))
-        elif isinstance(given, Number):
-            given = wgtorch.tensor(float(given))  # type: ignore[arg-type]
+        *tensors, given = broadcast_all(*others.values(), given)
+        vars(self).update(zip(others, [t.to(given.dtype) for t in tensors], strict=True))
         vars(self)[name] = self._param = given
         Distribution.__init__(self, given.shape, validate_args=validate_args)
 

@@ -28,7 +28,8 @@ class Wishart(OfCovariance, ExponentialFamily):
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
                  scale_tril: Any = None, validate_args: bool | None = None):  # fmt: skip
-        name, matrix = given_matrix(scale_tril, covariance_matrix, precision_matrix)
+        matrices = scale_tril, covariance_matrix, precision_matrix
+        name, matrix = given_matrix(*matrices, refusal=AssertionError)
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch"
