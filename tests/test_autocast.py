@@ -141,6 +141,14 @@ def test_the_scaler_divides_again_and_skips_what_overflowed(device):
     assert step(0.5) == 1.5 and scaler.get_scale() == 8
     assert step(0.5) == 1.0 and scaler.get_scale() == 16
     assert step(float("inf")) == 1.0 and scaler.get_scale() == 8
+    assert step(0.0) == 1.0
+    scaler.set_growth_interval(1)  # fewer than there were
+    scaler.set_growth_factor(4.0)
+    scaler.set_backoff_factor(0.25)
+    assert step(0.0) == 1.0 and scaler.get_scale() == 32
+    assert step(float("inf")) == 1.0 and scaler.get_scale() == 8
+    changed = scaler.get_growth_interval(), scaler.get_growth_factor(), scaler.get_backoff_factor()
+    assert changed == (1, 4, 0.25)
     again = torch.amp.GradScaler()
     again.load_state_dict(scaler.state_dict())
     assert again.get_scale() == 8

@@ -89,7 +89,7 @@ class GradScaler:
             self._scale, self._good = self._scale * self._backoff, 0
         else:
             self._good += 1
-            if self._good == self._interval:
+            if self._good >= self._interval:
                 self._scale, self._good = self._scale * self._growth, 0
         self._unscaled.clear()
         self._stepped.clear()
