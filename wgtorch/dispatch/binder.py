@@ -172,14 +172,6 @@ def apart(op: Op, tensors: list[Any]) -> DeviceError:
     )
 
 
-def kind_of(value: Any) -> Any:
-    """What promotion must know of an operand."""
-    if not isinstance(value, View):
-        return type(value)
-    dtype = value.storage.value.dtype
-    return dtype if value.layout.shape else dtype.zero_dim
-
-
 def with_number(op: Elementwise, x: Any, y: Any) -> None:
     """Complains of a number where there must be a tensor."""
     no_numbers(op.name, op.tensors, **dict(zip(op.inputs, (x, y), strict=True)))

@@ -18,10 +18,11 @@ from wgtorch.autograd.recipe import (
 )  # fmt: skip
 from wgtorch.autograd.results import maker
 from wgtorch.autograd.transforms.level import together as lifted_together
-from wgtorch.dispatch.binder import apart, binder, holds_tensor, kind_of, unfit
+from wgtorch.dispatch.binder import apart, binder, holds_tensor, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, settled_by_defaults
 from wgtorch.layout import Layout
 from wgtorch.op import Structured, lacks_complex
+from wgtorch.ops.arguments import kind_of
 from wgtorch.settled import Call, Met
 from wgtorch.storage import View
 

@@ -22,7 +22,6 @@ from wgtorch.dispatch.binder import (
     apart,
     binder,
     is_number,
-    kind_of,
     listed,
     number,
     numbers_only,
@@ -39,6 +38,7 @@ from wgtorch.dtype import DType
 from wgtorch.integers import int_places
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
+from wgtorch.ops.arguments import kind_of
 from wgtorch.storage import View
 
 if TYPE_CHECKING:

@@ -29,9 +29,17 @@ def category(operand: Any) -> int:
     return (operand.dtype if isinstance(operand, View) else of_number(type(operand))).category
 
 
-def common_dtype(*tensors: Any) -> DType:
-    """What they are promoted to."""
-    return result_kind(*[t.dtype if t.ndim else t.dtype.zero_dim for t in tensors])
+def common_dtype(*operands: Any) -> DType:
+    """What tensors, and numbers among them, are promoted to."""
+    return result_kind(*[kind_of(operand) for operand in operands])
+
+
+def kind_of(operand: Any) -> Any:
+    """What promotion must know of an operand."""
+    if not isinstance(operand, View):
+        return type(operand)
+    dtype = operand.storage.value.dtype
+    return dtype if operand.layout.shape else dtype.zero_dim
 
 
 def is_usual(number: Any) -> bool:

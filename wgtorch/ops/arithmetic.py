@@ -56,11 +56,12 @@ def with_alpha(door):
         if isinstance(alpha, bool) and kind:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
         check_alpha(alpha, kind)
+        if not isinstance(other, View):
+            return door(input, other * alpha if kind else other and bool(alpha))
+        dtype = common_dtype(input, other)
         if kind == 1:
-            alpha = as_element(
-                alpha, common_dtype(*[t for t in (input, other) if isinstance(t, View)])
-            )
-        return door(input, other * (alpha if kind else bool(alpha)))
+            alpha = as_element(alpha, dtype)
+        return door(input, other.to(dtype) * (alpha if kind else bool(alpha)))  # type: ignore
 
     return call
 
