@@ -19,7 +19,7 @@ from wgtorch import Tensor, nn
 from wgtorch.distributions import ContinuousBernoulli, Independent, Normal, kl_divergence
 from wgtorch.utils.data import DataLoader, TensorDataset
 
-CODE, ROWS = 8, 12
+CODE, SHOWN = 8, 24  # numbers of a code; images in each part of the picture
 
 
 class Autoencoder(nn.Module):
@@ -77,15 +77,16 @@ def draw(model: Autoencoder, images: Tensor, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    few = images[: 2 * ROWS]
+    few = images[:SHOWN]
     with torch.no_grad():
-        again = model.image(model.code(few).mean).mean
-        made = model.image(model.prior(model.code(images[: 3 * ROWS]).mean).sample()).mean
+        codes = model.code(few).mean
+        again = model.image(codes).mean
+        made = model.image(model.prior(codes).sample()).mean
     parts = [few.flatten(1), again, made]
     titles = ("digits", "their codes, decoded", "codes of the prior, decoded")
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
     for axis, title, part in zip(axes, titles, parts, strict=True):
-        pixels = part[: 2 * ROWS].cpu().numpy().reshape(4, 6, 8, 8)
+        pixels = part.cpu().numpy().reshape(4, 6, 8, 8)
         axis.imshow(np.pad(pixels, [(0, 0), (0, 0), (0, 1), (0, 1)]).swapaxes(1, 2).reshape(36, 54),
                     cmap="gray_r", vmin=0, vmax=1)  # fmt: skip
         axis.set_title(title)
