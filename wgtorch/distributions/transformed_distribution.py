@@ -87,10 +87,10 @@ class TransformedDistribution(Distribution):
         return sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
         for t in reversed(self.transforms):
             value = t.inv(value)
+        if self._validate_args:  # ends of the support, where there is no density, have a cdf
+            self.base_dist._validate_sample(value)
         return self._turned(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
