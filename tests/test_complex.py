@@ -265,3 +265,20 @@ def test_gradcheck_sees_both_parts():
             return grad * 2 * ctx.saved_tensors[0]
 
     assert not wgtorch.autograd.gradcheck(Wrong.apply, z, raise_exception=False)
+
+
+def test_a_complex_number_is_a_condition(device):
+    """As an op's operand it is two numbers, as a condition one."""
+    mask = wgtorch.tensor([True, False], device=device)
+    for number in (0j, 1j, -2 + 0j):
+        filled = wgtorch.full((), number, device=device)
+        assert wgtorch.logical_and(mask, filled).tolist() == [bool(number), False]
+        assert wgtorch.logical_or(filled, mask).tolist() == [True, bool(number)]
+        assert wgtorch.logical_xor(mask, filled).tolist() == [not number, bool(number)]
+
+
+def test_powers_end_in_time(device):
+    """SwiftShader's compiler took a minute for both in one kernel."""
+    c = wgtorch.tensor([1.5, -0.5 + 1j], device=device)
+    want = np.tanh(np.power(2 + 0j, c.cpu().numpy()))
+    np.testing.assert_allclose((2**c).tanh().cpu().numpy(), want, 2e-6)

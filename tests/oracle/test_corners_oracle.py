@@ -51,6 +51,8 @@ nn.MultiheadAttention(3, 1, batch_first=True)(x[0], x, x) ; nn.TransformerEncode
 torch.distributions.Weibull(t(1.0), t(2.0)).cdf(t([0.0, 1.0]))
 torch.distributions.LogNormal(t(0.0), t(2.0)).cdf(t([0.0, 1.0]))
 torch.distributions.Weibull(t(1.0), t(2.0)).log_prob(t(0.5))
+torch.sub(i, i > 2, alpha=3) ; torch.rsub(i > 1, 1, alpha=2) ; torch.rsub(i, i > 1, alpha=2)
+torch.sub(i > 1, i, alpha=2) ; torch.sub(i > 1, i > 2, alpha=2) ; i.clone().sub_(i > 1, alpha=2)
 torch.add(x > 1, 2, alpha=3) ; torch.add(x > 1, True, alpha=2) ; torch.add(i > 1, i > 2, alpha=0)
 torch.add(t([200, 3], dtype=torch.uint8), i[:2] > 0, alpha=100) ; torch.sub(x.half(), x, alpha=0.1)
 torch.add(i, 2.0, alpha=2.5) ; torch.add(i, 2, alpha=2.5) ; torch.add(x > 1, x, alpha=True)

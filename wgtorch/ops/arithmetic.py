@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from wgtorch.dtype import bool_, int64
@@ -46,8 +48,8 @@ def check_alpha(alpha, kind: int) -> None:
         )
 
 
-def with_alpha(door):
-    """`add` and `sub` of `alpha * other`."""
+def with_alpha(door, no_bool: str = ""):
+    """`add` and `sub` of `alpha * other`, which is no bool where that is refused."""
 
     def call(input, other, *, alpha=1):
         if type(alpha) is int and alpha == 1:
@@ -58,6 +60,8 @@ def with_alpha(door):
         check_alpha(alpha, kind)
         if not isinstance(other, View):
             return door(input, other * alpha if kind else other and bool(alpha))
+        if no_bool and kind and other.dtype is bool_:
+            raise RuntimeError(no_bool)
         dtype = common_dtype(input, other)
         if kind == 1:
             alpha = as_element(alpha, dtype)
@@ -86,7 +90,7 @@ def add(input, other):
     vjp={"input": lambda grad: grad, "other": lambda grad: -grad},
     samples=binary(),
     refuses=NO_BOOL,
-    front=with_alpha,
+    front=partial(with_alpha, no_bool=NO_BOOL["any bool"]),
     operator="sub",
     ufunc=np.subtract,
     wide=True,
@@ -107,6 +111,8 @@ def rsub(input, other, *, alpha=1):
     if isinstance(other, View):
         return other.sub(input, alpha=alpha)
     check_alpha(alpha, max(category(input), category(other)))
+    if input.dtype is bool_:
+        raise RuntimeError(NO_BOOL["any bool"])
     return (input * -alpha).add(other)
 
 

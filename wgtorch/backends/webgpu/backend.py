@@ -63,6 +63,7 @@ class WebGPU:
         self.dock = Dock(self)
         traits = self.gpu.traits  # nodes to look ahead in backward:
         self.prefetch = 0 if traits.is_software else 1 if self.dock.freight is None else 4
+        self.compiles_slowly = traits.compiles_slowly
         self.gpu.abandoned = self.abandoned
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
@@ -70,9 +71,7 @@ class WebGPU:
         self.recent: deque = deque(maxlen=RECENT)  # who waits for what was promised last
         self.remember = self.recent.append
         self.deferrals, self.holdings = Deferrals(self), Holdings(self)
-        self.folder = Folder(self)
-        self.crossings = Crossings(self)
-        self.launcher = Launcher(self)
+        self.folder, self.crossings, self.launcher = Folder(self), Crossings(self), Launcher(self)
         self.reduction = self.folder.reduction
         self.structured = self.launcher.structured
         for name in IN_TURN:
@@ -124,6 +123,8 @@ class WebGPU:
             elif typed.narrow:
                 arg = narrowed(arg, typed.compute)
             operands.append(arg)
+        if self.compiles_slowly and typed.compute.category == 3:  # two powers in one took a minute
+            operands, size = [self.load(a) if type(a) is Promise else a for a in operands], 1
         value = promised(self.device, typed, operands, attrs, out, size)
         self.remember(value.promise.target)
         if size >= MAX_FUSED:

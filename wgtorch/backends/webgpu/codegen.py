@@ -30,7 +30,7 @@ from wgtorch.backends.webgpu.packing import (
     write_words,
 )  # fmt: skip
 from wgtorch.backends.webgpu.spelling import converted, spelled
-from wgtorch.dtype import DType, bool_, int8, uint8
+from wgtorch.dtype import DType, bool_, complex64, int8, uint8
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.settled import TypedOp
 
@@ -235,6 +235,9 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     """An operand as its op wants it."""
     dialect = writer.dialect
     if not isinstance(arg, Promise | Load | Deferred):
+        if type(arg) is complex and dtype.category < 3:  # a condition
+            said = converted(scalar(writer, complex64, complex), complex64, bool_, dialect)
+            return converted(said, bool_, dtype, dialect)
         return scalar(writer, dtype, type(arg))
     value, have = name_of(program, arg), arg.dtype
     if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
