@@ -12,8 +12,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import pickletools
-import zipfile
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,17 +22,20 @@ import numpy as np
 from wgtorch.create import empty, tensor
 from wgtorch.device import Device
 from wgtorch.dtype import NAMES, DType, uint8
+from wgtorch.lazy import Lazy
 from wgtorch.sharing import layout_of
 from wgtorch.size import Size
 from wgtorch.storages import TypedStorage, UntypedStorage
 from wgtorch.tensor import Tensor
+
+pickletools, zipfile = Lazy("pickletools"), Lazy("zipfile")
 
 ARCHIVE, OLD = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF"  # how they begin
 PARTS_BEFORE = 3  # pickles in front of what an old file holds: a mark, a version, the machine
 STORAGES = {f"{dtype.short}Storage": dtype for dtype in NAMES.values()} | {"UntypedStorage": uint8}
 WRONG = (  # what a damaged file leads to
     ValueError, LookupError, TypeError, AttributeError, EOFError, OverflowError, MemoryError,
-    RecursionError, NotImplementedError, pickle.UnpicklingError, zipfile.BadZipFile, zlib.error,
+    RecursionError, NotImplementedError, pickle.UnpicklingError, zlib.error,
 )  # fmt: skip
 Place = Callable[[Tensor, str], Tensor]  # puts a tensor on the device of a name
 
@@ -263,7 +264,7 @@ def load(file: Any, name: str, place: Place) -> Any:
         return (of_archive if is_archive else of_old)(file, place)
     except Forbidden:
         raise
-    except WRONG as error:
+    except (*WRONG, zipfile.BadZipFile) as error:
         raise RuntimeError(
             f"load: {name} is no file of torch.save, or a damaged one: {error!r}"
         ) from error
