@@ -6,32 +6,18 @@ from math import inf, log, nan, pi
 from typing import Any
 
 from wgtorch import Tensor
-from wgtorch.distributions import constraints
-from wgtorch.distributions.distribution import Distribution
 from wgtorch.distributions.draws import between
+from wgtorch.distributions.location_scale import LocationScale
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """1 / (pi scale (1 + ((x - loc) / scale)^2))"""
-
-    loc: Tensor
-    scale: Tensor
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._hold(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:
         return self.loc.new_full(self.batch_shape, nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -6,30 +6,18 @@ from math import sqrt
 from typing import Any
 
 from wgtorch import Tensor
-from wgtorch.distributions import constraints
-from wgtorch.distributions.distribution import Distribution
 from wgtorch.distributions.draws import between
+from wgtorch.distributions.location_scale import LocationScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """exp(-|x - loc| / scale) / (2 scale)"""
-
-    loc: Tensor
-    scale: Tensor
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._hold(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:
         return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Tensor:

@@ -7,33 +7,23 @@ from typing import Any
 
 import wgtorch
 from wgtorch import Tensor
-from wgtorch.distributions import constraints
 from wgtorch.distributions.draws import normals
 from wgtorch.distributions.exp_family import ExponentialFamily
+from wgtorch.distributions.location_scale import LocationScale
 
 __all__ = ["Normal"]
 
 HALF_LOG_2PI = log(2 * pi) / 2
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi))"""
 
-    loc: Tensor
-    scale: Tensor
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._hold(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:
         return self.loc
-
-    mode = mean
 
     @property
     def stddev(self) -> Tensor:
