@@ -42,7 +42,8 @@ def get_device_properties(device: Any = None) -> Any:
 
 def synchronize(device: Any = None) -> None:
     """Computes what was called for so far and is alive, and waits for it; raises what only the
-    GPU could see. An elementwise result that nobody holds any more is never computed."""
+    GPU could see. An elementwise result that nobody holds any more is never computed; one that
+    more than 16,384 others have followed waits until it is read."""
     _home(device).synchronize()
 
 

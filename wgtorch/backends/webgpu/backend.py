@@ -27,6 +27,7 @@ from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
+from wgtorch.backends.webgpu.slowness import complex_apart
 from wgtorch.backends.webgpu.spelling import is_known, lacks_double
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.takeover import LEAST, held_alone, takeovers
@@ -63,7 +64,6 @@ class WebGPU:
         self.dock = Dock(self)
         traits = self.gpu.traits  # nodes to look ahead in backward:
         self.prefetch = 0 if traits.is_software else 1 if self.dock.freight is None else 4
-        self.compiles_slowly = traits.compiles_slowly
         self.gpu.abandoned = self.abandoned
         self.gpu.pool.make_room = self.empty_cache
         self.dock.pool.make_room = self.empty_cache
@@ -74,6 +74,8 @@ class WebGPU:
         self.folder, self.crossings, self.launcher = Folder(self), Crossings(self), Launcher(self)
         self.reduction = self.folder.reduction
         self.structured = self.launcher.structured
+        if traits.compiles_slowly:
+            self.elementwise = complex_apart(self)  # type: ignore[method-assign]
         for name in IN_TURN:
             setattr(self, name, in_turn(getattr(self, name)))
 
@@ -123,8 +125,6 @@ class WebGPU:
             elif typed.narrow:
                 arg = narrowed(arg, typed.compute)
             operands.append(arg)
-        if self.compiles_slowly and typed.compute.category == 3:  # two powers in one took a minute
-            operands, size = [self.load(a) if type(a) is Promise else a for a in operands], 1
         value = promised(self.device, typed, operands, attrs, out, size)
         self.remember(value.promise.target)
         if size >= MAX_FUSED:

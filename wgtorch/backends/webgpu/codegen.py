@@ -29,8 +29,8 @@ from wgtorch.backends.webgpu.packing import (
     write_quad,
     write_words,
 )  # fmt: skip
-from wgtorch.backends.webgpu.spelling import converted, spelled
-from wgtorch.dtype import DType, bool_, complex64, int8, uint8
+from wgtorch.backends.webgpu.spelling import converted, reaches_beyond, spelled
+from wgtorch.dtype import DType, bool_, complex64
 from wgtorch.layout import OFFSET, PLAIN, SINGLE, STRIDED, Layout
 from wgtorch.settled import TypedOp
 
@@ -243,8 +243,7 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
     if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
         value, have = converted(value, have, bool_, dialect), bool_
     value = converted(value, have, dtype, dialect)
-    wider = have.itemsize > dtype.itemsize or {have, dtype} == {int8, uint8}
-    if dtype.category == 1 and dtype in ROUNDED and wider:
+    if dtype.category == 1 and dtype in ROUNDED and reaches_beyond(have, dtype):
         value = ROUNDED[dtype].format(value)  # of a 0-d tensor, whose dtype yields
     return value
 

@@ -117,6 +117,12 @@ def constant(value: int) -> str:
     return f"vec2<u32>({value & 0xFFFFFFFF}u, {value >> 32 & 0xFFFFFFFF}u)"
 
 
+def reaches_beyond(have: DType, want: DType) -> bool:
+    """Whether numbers of one dtype may be none of an integer dtype."""
+    unlike = have.category == 1 and have.is_signed != want.is_signed
+    return have.itemsize > want.itemsize or (unlike and have.itemsize == want.itemsize)
+
+
 def converted(value: str, have: DType, want: DType, dialect: Dialect) -> str:
     """`value` of compute dtype `have` as compute dtype `want`, by PyTorch's rules."""
     a, b = dialect.suffix(have), dialect.suffix(want)

@@ -40,6 +40,7 @@ def checked(home: Any, step: Step, blocks: list[Any]) -> None:
     """A dispatch that may report what is wrong with its data."""
     flags, slot = home.dock.flag(step.complaint)
     blocks.append(flags.block)
-    home.queue.dispatch(step.kernel, blocks, (*step.numbers, slot), step.groups)
+    numbers = (*step.numbers, slot)
+    home.queue.dispatch(step.kernel, blocks, numbers, step.groups, step.nanoseconds)
     if CHECK:
         home.dock.finish()

@@ -50,12 +50,9 @@ class DataLoader(Generic[T]):
         in_order: bool = True,
     ):
         self._stream = isinstance(dataset, IterableDataset)
-        check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        if multiprocessing_context is not None and not num_workers:
-            raise ValueError(
-                "multiprocessing_context can only be used with multi-process loading (num_workers >"
-                " 0), but got num_workers=0"
-            )
+        check_workers(
+            num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context
+        )
         if self._stream:
             check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -208,7 +205,9 @@ def gathered(dataset: Any, indices: list) -> list[Tensor] | None:
     return [t.index_select(0, places.to(t.device)) for t in dataset.tensors]
 
 
-def check_workers(count: int, timeout: float, ahead: int | None, persistent: bool) -> None:
+def check_workers(
+    count: int, timeout: float, ahead: int | None, persistent: bool, context: Any
+) -> None:
     if count < 0:
         raise ValueError(
             "num_workers option should be non-negative; use num_workers=0 to disable "
@@ -225,6 +224,11 @@ def check_workers(count: int, timeout: float, ahead: int | None, persistent: boo
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent and count == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+    if context is not None and count == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0),"
+            " but got num_workers=0"
+        )
 
 
 def check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
