@@ -85,7 +85,7 @@ def test_both_ways_ride(carried):
     torch.autograd.grad(loss, ws)
     back = carried.dock.moved["h2d"] - before["h2d"]
     assert back == 7 * 4 * 64 * 64 and carried.dock.moved["d2h"] == before["d2h"]
-    assert back > carried.carried - rode >= back // 2  # not the first, for which nobody waits
+    assert back > carried.carried - rode >= back // 3  # not the first, for which nobody waits
 
 
 def test_a_copy_begins_the_pass_of_its_carrier(carried, monkeypatch):

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -152,14 +154,14 @@ def work(peers: list[str]) -> None:
         show(f"{GPU.gpu.traits.name[:20]}: {name}", value, "ms", floor, ", ".join(beside))
 
 
-def training(profile: bool) -> None:
+def training(profile: bool, theirs: tuple[Callable, Callable] | None = None) -> None:
+    """An MLP's step; `theirs`: PyTorch's step, and what waits for it."""
     step, flush = bench_work.mlp_wgtorch("webgpu")
     for _ in range(20):
         step()
     flush()
     show("MLP 784-256-10 step: Python until submitted", best(lambda: (step(), flush())) / 1e3, "ms")
-    done = best(lambda: (step(), torch.webgpu.synchronize())) / 1e3
-    show("MLP 784-256-10 step: until done", done, "ms")
+    steps(bench_work.mlp(torch, "webgpu"), theirs)
     before, kernels = Counter(QUEUE.counted), len(GPU.kernels)
     step(), flush()
     made = QUEUE.counted["bind groups"] - before["bind groups"]
@@ -173,6 +175,30 @@ def training(profile: bool) -> None:
     show("  of nn modules, cross entropy, AdamW: Python until submitted", python, "ms")
     if profile:
         bench_work.profiled(step, flush, sync)
+
+
+def steps(step: Callable, theirs: tuple[Callable, Callable] | None) -> None:
+    """Until all is computed; beside PyTorch CUDA by turns, as a host's speed varies."""
+    pairs = [(step, torch.webgpu.synchronize)] + ([theirs] if theirs else [])
+    for what, count in (("until done", 1), ("of 20 in a row", 20)):
+        ours, *others = (statistics.median(took) for took in by_turns(pairs, count))
+        note = f"PyTorch CUDA eager {others[0]:.3f} ({ours / others[0]:.2f})" if others else ""
+        show(f"MLP 784-256-10 step: {what}, median", ours, "ms", *others, note)
+
+
+def by_turns(pairs: Sequence[tuple[Callable, Callable]], count: int) -> list[list[float]]:
+    """Milliseconds of each (work, wait): so many pieces of work and one wait, again and again."""
+    took: list[list[float]] = [[] for _ in pairs]
+    for _ in range(20 + 200 // count):
+        for (work, wait), times in zip(pairs, took, strict=True):
+            wait()
+            start = time.perf_counter()
+            for _ in range(count):
+                kept = work()
+            wait()
+            times.append((time.perf_counter() - start) / count * 1e3)
+            del kept
+    return [times[20:] for times in took]
 
 
 def start() -> None:
@@ -215,7 +241,7 @@ def main() -> None:
         import bench_gpu  # only where a real GPU is asked for: it may import torch
 
         bench_gpu.main(show, best, sync)
-        training(given.profile)
+        training(given.profile, bench_gpu.mlp_on_cuda())
     if "hooks" in given.parts:
         import bench_hooks  # it looks for the tests' pairs of hooks
 

@@ -67,8 +67,6 @@ def main(show: Callable, best: Callable, sync: Callable) -> None:
     ends(show, sync)
     transfers(show, sync)
     rows(show, sync)
-    if cuda is not None:
-        training(show)
 
 
 def filled(x):
@@ -195,15 +193,6 @@ def rows(show: Callable, sync: Callable) -> None:
         show(f"{what} of 8192^2", rate, "GB/s", None, note)
 
 
-def training(show: Callable) -> None:
-    step = bench_work.mlp(cuda, "cuda")
-    for _ in range(20):
-        step()
-    took = []
-    for _ in range(30):
-        cuda.cuda.synchronize()
-        start = time.perf_counter()
-        step()
-        cuda.cuda.synchronize()
-        took.append((time.perf_counter() - start) * 1e3)
-    show("MLP 784-256-10 step: PyTorch CUDA eager, until done", min(took), "ms")
+def mlp_on_cuda() -> tuple[Callable, Callable] | None:
+    """(PyTorch's training step, what waits for it)."""
+    return None if cuda is None else (bench_work.mlp(cuda, "cuda"), cuda.cuda.synchronize)

@@ -106,7 +106,7 @@ def mlp(torch, device: str) -> Callable:
             for w in weights:
                 w.sub_(w.grad * RATE)
                 w.grad = None
-        return loss if device != "webgpu" else weights[0]
+        return loss
 
     return step
 

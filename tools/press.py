@@ -63,7 +63,8 @@ class Queue:
 
     def __init__(self) -> None:
         self.departures: list = []
-        self.put_off: Any = None
+        self.put_off: list = []
+        self.patience = 0
 
     def nothing(self, *_: Any) -> None:
         pass

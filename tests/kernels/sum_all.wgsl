@@ -20,7 +20,7 @@ fn combine(a: A, b: A) -> A { return a + b; }
 @group(0) @binding(0) var<storage, read> b0: array<vec4<u64>>;
 @group(0) @binding(1) var<storage, read> b1: array<vec4<u64>>;
 fn mul_float32(input: f32, other: f32) -> f32 { return input * other; }
-fn lane(x0: f32, x1: f32) -> f32 {
+fn element(x0: f32, x1: f32) -> f32 {
     let v0 = mul_float32(x0, x1);
     return v0;
 }
@@ -33,14 +33,14 @@ fn take(at: Base, col: u32) -> S {
     let q1 = b1[p1];
     let q1_even = bitcast<vec4<f32>>(vec4<u32>(q1));
     let q1_odd = bitcast<vec4<f32>>(vec4<u32>(q1 >> vec4<u32>(32u)));
-    let r0 = lane(q0_even.x, q1_even.x);
-    let r1 = lane(q0_odd.x, q1_odd.x);
-    let r2 = lane(q0_even.y, q1_even.y);
-    let r3 = lane(q0_odd.y, q1_odd.y);
-    let r4 = lane(q0_even.z, q1_even.z);
-    let r5 = lane(q0_odd.z, q1_odd.z);
-    let r6 = lane(q0_even.w, q1_even.w);
-    let r7 = lane(q0_odd.w, q1_odd.w);
+    let r0 = element(q0_even.x, q1_even.x);
+    let r1 = element(q0_odd.x, q1_odd.x);
+    let r2 = element(q0_even.y, q1_even.y);
+    let r3 = element(q0_odd.y, q1_odd.y);
+    let r4 = element(q0_even.z, q1_even.z);
+    let r5 = element(q0_odd.z, q1_odd.z);
+    let r6 = element(q0_even.w, q1_even.w);
+    let r7 = element(q0_odd.w, q1_odd.w);
     let e0 = enter(r0, at.first + col);
     let e1 = enter(r1, at.first + col + 1u);
     let e2 = enter(r2, at.first + col + 2u);

@@ -22,16 +22,16 @@ fn enter(x: T, index: u32) -> A { return x; }
 fn nothing() -> A { return f32(0); }
 fn combine(a: A, b: A) -> A { return a + b; }
 @group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
-fn lane(x0: f32) -> f32 {
+fn element(x0: f32) -> f32 {
     return x0;
 }
 fn take(at: Base, col: u32) -> S {
     let p0 = (at.p0 + col) / 4u;
     let q0_0 = b0[p0];
-    let r0 = lane(q0_0.x);
-    let r1 = lane(q0_0.y);
-    let r2 = lane(q0_0.z);
-    let r3 = lane(q0_0.w);
+    let r0 = element(q0_0.x);
+    let r1 = element(q0_0.y);
+    let r2 = element(q0_0.z);
+    let r3 = element(q0_0.w);
     let e0 = enter(r0, at.first + col);
     let e1 = enter(r1, at.first + col + 1u);
     let e2 = enter(r2, at.first + col + 2u);

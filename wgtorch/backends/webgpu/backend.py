@@ -20,6 +20,7 @@ from wgtorch.backends.webgpu.fusion import (
     drawn,
     load_of,
     promised,
+    spread,
 )
 from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.halves import narrowed
@@ -31,7 +32,7 @@ from wgtorch.backends.webgpu.slowness import complex_apart
 from wgtorch.backends.webgpu.spelling import is_known, lacks_double
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.takeover import LEAST, held_alone, takeovers
-from wgtorch.backends.webgpu.transfer import Dock, Fetch
+from wgtorch.backends.webgpu.transfer import Dock, Fetch, whole_words
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
 from wgtorch.dtype import DType, float64
@@ -222,6 +223,10 @@ class WebGPU:
                     return promise
                 if type(promise) is Deferred and out.is_plain and out.numel == value.numel:
                     return promise
+            elif value.numel == 1 and type(promise) is Promise:
+                known = spread(promise, out)
+                if known is not None:
+                    return known
             self.fill(value)
         if layout is not out:
             layout = layout.expand(out.shape)
@@ -361,7 +366,8 @@ class WebGPU:
             len(program.loads) + len(program.stores) + spare >= self.gpu.most_buffers
             or 4 * len(program.numbers) > MOST_NUMBERS
         ):
-            self.load(program.steps[len(program.steps) // 2 - (len(program.steps) > 1)])
+            half = program.steps[len(program.steps) // 2 - (len(program.steps) > 1)]
+            self.deferrals.load(half)
             program = Program(program.root)
         return program
 
@@ -392,9 +398,3 @@ class _Held:
 
     def __init__(self, value: Value):
         self.value = value
-
-
-def whole_words(data: np.ndarray) -> np.ndarray:
-    """As bytes, padded to what a copy can move."""
-    raw = data.view(np.uint8)
-    return raw if raw.size % 4 == 0 else np.pad(raw, (0, -raw.size % 4))

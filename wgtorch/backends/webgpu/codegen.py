@@ -168,7 +168,7 @@ def load_one(writer: Writer, index: int, load: Load) -> tuple[list[str], str]:
 # What is computed of one element
 
 
-def lane_function(writer: Writer, program: Program, results: list) -> str:
+def lane_function(writer: Writer, program: Program, results: list, name: str = "lane") -> str:
     """Declares `lane`: from the loaded elements to `results`. Returns the type it answers with."""
     dialect = writer.dialect
     params = ", ".join(
@@ -185,7 +185,7 @@ def lane_function(writer: Writer, program: Program, results: list) -> str:
         writer.declare(f"struct Results {{ {members} }}")
         answer = f"Results({', '.join(names)})"
     lines = "\n    ".join([*body, f"return {answer};"])
-    writer.declare(f"fn lane({params}) -> {kind} {{\n    {lines}\n}}")
+    writer.declare(f"fn {name}({params}) -> {kind} {{\n    {lines}\n}}")
     return kind
 
 

@@ -1,14 +1,17 @@
 """A Deferral is the launch of a kernel, put off until it is known what follows: elementwise ops on
 its result become the end of the kernel, and what they do not leave alive is never stored.
 
-One launch waits at a time, and only a few others overtake it: a GPU must not run dry, nor the
-operands be held for long. Values never change, so nobody can tell when it runs.
+Few launches wait at a time, only one where operands are large, and a few others overtake them: a
+GPU must not run dry, nor the operands be held for long. Values never change, so nobody can tell
+when it runs.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from wgtorch.backends.webgpu import codegen, library
@@ -25,10 +28,13 @@ from wgtorch.backends.webgpu.fusion import (
     waiting,
 )
 from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.pool import Buffer
 from wgtorch.backends.webgpu.queue import PATIENCE
 from wgtorch.backends.webgpu.steps import Step, dispatched
 from wgtorch.backends.webgpu.takeover import LEAST, takeovers
 from wgtorch.config import DEBUG, MAX_FUSED, trace
+from wgtorch.dtype import DType
+from wgtorch.layout import Layout
 from wgtorch.op import Pass
 from wgtorch.settled import Call
 from wgtorch.storage import Value
@@ -36,46 +42,88 @@ from wgtorch.storage import Value
 if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
 
+MOST = 8  # launches that wait at a time
+LITTLE = 1 << 20  # bytes of operands up to which a launch waits beside others
+STANDING = 256  # promises that are remembered for them
+HELD = 1 << 30  # patience while launches must keep waiting
+
 
 class Plan:
-    """How calls of one kind are launched: their steps, the last of which ops may join."""
+    """How calls of one kind are launched, by a last kernel that ops may join."""
 
-    __slots__ = ("before", "bound", "dtype", "kind", "last", "nbytes", "numel", "op", "out",
-                 "owner", "step")  # fmt: skip
+    __slots__ = ("by_fours", "dtype", "groups", "held", "kernel", "kind", "name", "nanoseconds",
+                 "nbytes", "numel", "out", "reads", "trusted")  # fmt: skip
 
-    def __init__(self, owner: Deferrals, call: Call, steps: list[Step], last: Pass, bound: list):
-        self.owner, self.op = owner, call.op
-        *self.before, self.step = steps
-        self.last, self.bound = last, bound  # as it was planned; names and dtypes of its buffers
-        self.out, self.dtype = call.outs[0], call.out_dtypes[0]
-        self.kind = self.dtype, JOINED  # what a kernel's text must know of the result
-        self.numel, self.nbytes = self.out.numel, self.out.numel * self.dtype.itemsize
+    kernel: Kernel  # the last one, where nothing joins it
+    groups: tuple[int, int, int]
+    reads: int  # buffers that it binds besides its result
 
-    def fulfil(self, deferred: Deferred) -> None:
-        self.owner.fulfil(deferred)
+    def __init__(self, name: str, out: Layout, dtype: DType, held: int):
+        self.name, self.out, self.dtype, self.held = name, out, dtype, held  # bytes of operands
+        self.kind = dtype, JOINED  # what a kernel's text must know of the result
+        self.numel, self.nbytes = out.numel, out.numel * dtype.itemsize
+        self.by_fours, self.trusted, self.nanoseconds = False, True, 0.0
+
+    def begin(self, home: WebGPU, deferred: Deferred) -> tuple[Sequence[Buffer], Sequence[float]]:
+        """Runs what comes before the last kernel; what that reads: buffers, numbers."""
+        raise NotImplementedError
+
+    def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
+        """The WGSL of the last kernel, ended by a program if there is one."""
+        raise NotImplementedError
 
 
-def plan_of(
-    owner: Deferrals, call: Call, steps: list[Step], passes: list[Pass], bound: list[Bound]
-) -> Plan | None:
+class PassPlan(Plan):
+    """Of an op that runs in passes."""
+
+    __slots__ = ("before", "bound", "last", "numbers", "op", "slots")
+
+    def __init__(self, call: Call, steps: list[Step], last: Pass, bound: list[Bound]):
+        super().__init__(call.op.name, call.outs[0], call.out_dtypes[0], held(call))
+        self.op, self.last, self.bound = call.op, last, bound
+        *self.before, step = steps
+        self.kernel, self.groups, self.nanoseconds = step.kernel, step.groups, step.nanoseconds
+        self.numbers, self.slots = step.numbers, step.slots[:-1]
+        self.reads, self.by_fours = len(last.reads), last.by_fours
+        self.trusted = last.shader not in library.OWN
+
+    def begin(self, home: WebGPU, deferred: Deferred) -> tuple[Sequence[Buffer], Sequence[float]]:
+        buffers = deferred.buffers
+        if self.before:
+            buffers = [*buffers, None]  # the result's place
+            dispatched(home, self.before, buffers)
+        return [buffers[slot] for slot in self.slots], self.numbers
+
+    def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
+        return written(self.op, self.last, self.bound, home.dialect, end, pairs)
+
+
+def plan_of(call: Call, steps: list[Step], passes: list[Pass], bound: list[Bound]) -> Plan | None:
     """The plan of a call that may wait; None if it may not."""
     op = call.op
     if not passes or not passes[-1].store or MAX_FUSED == 1 or op.outputs or op.starts_as:
         return None
     if any(step.kernel.checks for step in steps) or steps[-1].temps or steps[-1].cleared:
         return None
-    return Plan(owner, call, steps, passes[-1], bound)
+    return PassPlan(call, steps, passes[-1], bound)
+
+
+def held(call: Call) -> int:
+    """Bytes of a call's operands."""
+    pairs = zip(call.layouts, call.dtypes, strict=True)
+    return sum([layout.numel * dtype.itemsize for layout, dtype in pairs if layout is not None])
 
 
 class Deferrals:
     def __init__(self, home: WebGPU):
-        self.home = home
+        self.home, self.queue = home, home.queue
         self.kernels: dict[tuple, Kernel | None] = {}  # by how they begin, and what joins them
-        self.youngest: Any = None  # the last Value that was promised of what waits; weak
-        home.queue.catch_up = self.release
+        # who waits for what was promised of the launches that wait; weak
+        self.standing: deque = deque(maxlen=STANDING)
+        self.queue.catch_up = self.release
 
-    def put_off(self, call: Call, args: tuple, plan: Plan) -> tuple[Value]:
-        """Runs the call, later."""
+    def run(self, call: Call, args: tuple, plan: PassPlan) -> tuple[Value]:
+        """Of an op that runs in passes."""
         home, buffers = self.home, []
         for arg in args:
             if arg is not None:
@@ -83,81 +131,107 @@ class Deferrals:
                 if value.promise is not None:
                     home.fill(value)
                 buffers.append(value.buffer)
-        queue = home.queue
-        if queue.put_off is not None:
+        return (self.put_off(Deferred(plan, buffers)),)
+
+    def put_off(self, deferred: Deferred) -> Value:
+        """What it will be. It is launched later."""
+        queue, plan = self.queue, deferred.plan
+        waits = queue.put_off
+        if waits and (plan.held + waits[-1].plan.held > LITTLE or len(waits) == MOST):
             self.release()
-        deferred = Deferred(plan, buffers)
-        value = Value(home.device, plan.dtype, plan.numel, None, deferred)
+        value = Value(self.home.device, plan.dtype, plan.numel, None, deferred)
         deferred.target = ref(value)
-        queue.put_off, queue.patience = deferred, PATIENCE
-        return (value,)
+        waits.append(deferred)
+        queue.patience = PATIENCE
+        return value
 
     def release(self) -> None:
         """Launches what waits, with the ops that have joined it meanwhile."""
-        queue, youngest = self.home.queue, self.youngest
-        if youngest is not None:
-            self.youngest = None
-            value = youngest()
+        waits, standing, self.queue.patience = self.queue.put_off, self.standing, HELD
+        while waits and standing:
+            value = standing.pop()()  # the youngest: it may have the others for its steps
             if value is not None and type(value.promise) is Promise:
                 program = Program(value.promise)
-                waits = program.joined is not None and program.joined is queue.put_off
-                if waits and self.join(program) is None:
-                    return
-        if queue.put_off is not None:
-            self.launch(queue.put_off)
+                if program.joined in waits:
+                    self.join(program)
+        while waits:
+            self.launch(waits[0])
+
+    def load(self, step: Promise) -> None:
+        """A step of a program that is cut, made true; no launch is released, which might fulfil
+        the rest."""
+        patience, self.queue.patience = self.queue.patience, HELD
+        self.home.load(step)
+        self.queue.patience = patience
+
+    def gone(self, deferred: Deferred) -> None:
+        """It waits no longer."""
+        waits = self.queue.put_off
+        if deferred in waits:
+            waits.remove(deferred)
+            if not waits:
+                self.standing.clear()
 
     def fulfil(self, deferred: Deferred) -> None:
         """Somebody reads the result itself."""
-        if self.home.queue.put_off is deferred:
-            self.release()
+        if deferred in self.queue.put_off:
+            self._join_youngest(deferred)
         if deferred.result is None:
             self.launch(deferred)
+
+    def _join_youngest(self, deferred: Deferred) -> None:
+        """Launches it with what was promised of it last, if that is still wanted."""
+        for target in reversed(self.standing):
+            value = target()
+            if value is not None and type(value.promise) is Promise:
+                program = Program(value.promise)
+                if program.joined is deferred:
+                    self.join(program)
+                    return
 
     def launch(self, deferred: Deferred) -> None:
         """Alone."""
         home, plan = self.home, deferred.plan
-        queue, step = home.queue, plan.step
-        if queue.put_off is deferred:
-            queue.put_off = None
+        self.gone(deferred)
         buffer = home.take(plan.nbytes)
-        buffers = [*deferred.buffers, buffer]
-        if plan.before:
-            dispatched(home, plan.before, buffers)
-        blocks = [buffers[slot].block for slot in step.slots]
+        buffers, numbers = plan.begin(home, deferred)
+        blocks = [operand.block for operand in buffers]
+        blocks.append(buffer.block)
         value = deferred.target()
         if value is not None:
             value.buffer, value.promise = buffer, None
-        deferred.result, deferred.buffers = buffer, ()
-        queue.dispatch(step.kernel, blocks, step.numbers, step.groups, step.nanoseconds)
+        deferred.done(buffer)
+        self.queue.dispatch(plan.kernel, blocks, numbers, plan.groups, plan.nanoseconds)
 
     # With ops at its end
 
     def join(self, program: Program) -> Program | None:
         """Launches what the program waits for with the program as its end; where that cannot be,
         alone, and returns the program that is left."""
+        queue, value = self.queue, None
+        patience, queue.patience = queue.patience, HELD  # or others might fulfil the root meanwhile
         while program.rivals:
             for rival in program.rivals:
                 if rival.result is None:
                     self.launch(rival)
             program = Program(program.root)
-        if program.joined is None:
-            return program
-        queue, value = self.home.queue, None
-        if queue.put_off is program.joined:
-            queue.put_off = None
-        if program.joined.target() is None and references(program) > ALONE:
-            value = self._awaited(program.joined)  # others read it too, so it must be stored
-            program = Program(program.root)
-        deferred = program.joined
-        quads = deferred.plan.last.by_fours and deferred.plan.numel >= LEAST
-        pairs = takeovers(program) if quads else ()
-        kernel = self._kernel(deferred.plan, program, pairs)
-        if kernel is None:
-            self.launch(deferred)
-            return Program(program.root)
-        self._launch_joined(kernel, deferred, program, pairs)
-        del value
-        return None
+        if program.joined is not None:
+            self.gone(program.joined)
+            if program.joined.target() is None and references(program) > ALONE:
+                value = self._awaited(program.joined)  # others read it too, so it must be stored
+                program = Program(program.root)
+            deferred, plan = program.joined, program.joined.plan
+            pairs = takeovers(program) if plan.by_fours and plan.numel >= LEAST else ()
+            kernel = self._kernel(deferred, program, pairs)
+            if kernel is None:
+                self.launch(deferred)
+                program = Program(program.root)
+            else:
+                self._launch_joined(kernel, deferred, program, pairs)
+                program = None
+            del value
+        queue.patience = patience - 1
+        return program
 
     def _awaited(self, deferred: Deferred) -> Value:
         plan = deferred.plan
@@ -169,42 +243,34 @@ class Deferrals:
         self, kernel: Kernel, deferred: Deferred, program: Program, pairs: Pairs
     ) -> None:
         home, plan = self.home, deferred.plan
-        step, buffers = plan.step, [*deferred.buffers, None]  # the result's place
-        if plan.before:
-            dispatched(home, plan.before, buffers)
-        blocks = [buffers[slot].block for slot in step.slots[:-1]]
+        buffers, numbers = plan.begin(home, deferred)
+        blocks = [operand.block for operand in buffers]
         blocks += home.blocks(program, pairs)
-        numbers = (*step.numbers, *program.load_numbers, *program.scalars)
-        home.queue.dispatch(kernel, blocks, numbers, step.groups, step.nanoseconds)
+        numbers = (*numbers, *program.load_numbers, *program.scalars)
+        self.queue.dispatch(kernel, blocks, numbers, plan.groups, plan.nanoseconds)
 
-    def _kernel(self, plan: Plan, program: Program, pairs: Pairs) -> Kernel | None:
+    def _kernel(self, deferred: Deferred, program: Program, pairs: Pairs) -> Kernel | None:
         """None where it would bind too much."""
-        key = (plan.step.kernel, program.key, pairs)
+        plan = deferred.plan
+        key = (plan.kernel, program.key, pairs)
         kernel = self.kernels.get(key, self)
         if kernel is self:
             gpu, kernel = self.home.gpu, None
-            count = len(plan.last.reads) + len(program.loads) + len(program.stores)
-            if count < gpu.most_buffers:
-                title = f"{plan.op.name}+{program.title}"
-                trusted = plan.last.shader not in library.OWN
-                kernel = gpu.pipelines.get(self.text(plan, program, pairs), title, trusted)
+            if plan.reads + len(program.loads) + len(program.stores) < gpu.most_buffers:
+                text = plan.text(self.home, deferred, program, pairs)
+                kernel = gpu.pipelines.get(text, f"{plan.name}+{program.title}", plan.trusted)
             elif DEBUG >= 3:
-                trace(3, "fusion", lambda: f"{plan.op.name} cannot bind {program.title} too")
+                trace(3, "fusion", lambda: f"{plan.name} cannot bind {program.title} too")
             self.kernels[key] = kernel
         return kernel
 
     def explained(self, promise: Promise | Deferred) -> str:
         """The WGSL that would fulfil a promise."""
-        if type(promise) is Deferred:
-            return self.text(promise.plan)
-        program = Program(promise)
-        if program.joined is not None:
-            return self.text(program.joined.plan, program)
-        return codegen.elementwise(program, self.home.dialect)
-
-    def text(self, plan: Plan, program: Program | None = None, pairs: Pairs = ()) -> str:
-        """The WGSL of the last pass, ended by a program if there is one."""
-        return written(plan.op, plan.last, plan.bound, self.home.dialect, program, pairs)
+        program = None if type(promise) is Deferred else Program(promise)
+        deferred = promise if program is None else program.joined
+        if deferred is None:
+            return codegen.elementwise(program, self.home.dialect)
+        return deferred.plan.text(self.home, deferred, program, ())
 
     # For kernels that products cannot join
 

@@ -8,9 +8,11 @@ columns, of one row or four), `join` and `finish`. Each element is computed on t
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import BOOL_AS, Writer, lane_function
+from wgtorch.backends.webgpu.codegen import BOOL_AS, Pairs, Writer, lane_function
+from wgtorch.backends.webgpu.epilogue import declare_epilogue
 from wgtorch.backends.webgpu.fusion import DRAWN, Program
 from wgtorch.backends.webgpu.packing import (
     Dialect,
@@ -48,20 +50,24 @@ STATES = "abcdefgh"  # of neighbouring rows
 
 def fold(
     fold: Fold, program: Program, walk: Walk, shape: dict[str, int | bool], file: str, last: bool,
-    dialect: Dialect,
+    dialect: Dialect, end: Program | None = None, pairs: Pairs = (),
 ) -> str:  # fmt: skip
-    """A kernel that folds a program's elements. `last`: else it leaves parts for another."""
+    """A kernel that folds a program's elements. `last`: else it leaves parts for another. Another
+    program may `end` it, see epilogue.py."""
     writer = Writer(dialect, *HEAD)
     constants(writer, shape | {"STEP": walk.step, "NESTED": bool(walk.outer_sizes)})
     declare_walk(writer, walk)
     declare_state(writer, fold.op, fold.compute)
     declare_take(writer, fold, program, walk)
     declare_many(writer, file, len(program.steps), walk.wide)
-    declare_rest(writer, fold, walk.many if walk.quads == "across" else 1, last)
+    declare_rest(writer, fold, walk.many if walk.quads == "across" else 1, last, end, pairs)
     return writer.text(library.shader(file))
 
 
-def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect) -> str:
+def second(
+    fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect,
+    end: Program | None = None,
+) -> str:  # fmt: skip
     """A kernel that folds the parts which the first one left."""
     writer = Writer(dialect, *HEAD)
     constants(writer, shape | {"STEP": 1, "NESTED": False})
@@ -73,7 +79,7 @@ def second(fold: Fold, shape: dict[str, int | bool], file: str, dialect: Dialect
     part = f"{parts}[col * launch.rows + at.first]"
     writer.declare(f"fn take(at: Base, col: u32) -> S {{ return {part}; }}")
     declare_many(writer, file)
-    declare_rest(writer, fold, 1, True)
+    declare_rest(writer, fold, 1, True, end)
     return writer.text(library.shader(file))
 
 
@@ -164,9 +170,9 @@ def declare_take(writer: Writer, fold: Fold, program: Program, walk: Walk) -> No
             lines, values = taken(writer, n, load.dtype, walk)
         body += lines
         lanes.append(values)
-    lane_function(writer, program, [root, *program.stores])
+    lane_function(writer, program, [root, *program.stores], "element")
     for k in range(count):
-        body.append(f"let r{k} = lane({', '.join(values[k] for values in lanes)});")
+        body.append(f"let r{k} = element({', '.join(values[k] for values in lanes)});")
     body += stored(writer, program, walk)
     member = ".r0" if program.stores else ""
     step = "" if walk.quads == "across" else "{k}u"
@@ -233,15 +239,18 @@ def stored(writer: Writer, program: Program, walk: Walk) -> list[str]:
 # What is left
 
 
-def declare_rest(writer: Writer, fold: Fold, many: int, last: bool) -> None:
+def declare_rest(
+    writer: Writer, fold: Fold, many: int, last: bool, end: Program | None = None,
+    pairs: Pairs = (),
+) -> None:  # fmt: skip
     """S (one state, or those of several rows), start, join and finish."""
     if many > 1:
         names = STATES[:many]
         writer.declare("struct S { " + ", ".join(f"{c}: A" for c in names) + " }")
         start = ", ".join(["nothing()"] * many)
         writer.declare(f"fn start() -> S {{ return S({start}); }}")
-        pairs = ", ".join(f"combine(s.{c}, t.{c})" for c in names)
-        writer.declare(f"fn join(s: S, t: S) -> S {{ return S({pairs}); }}")
+        both = ", ".join(f"combine(s.{c}, t.{c})" for c in names)
+        writer.declare(f"fn join(s: S, t: S) -> S {{ return S({both}); }}")
         states = [f"s.{c}" for c in names]
     else:
         writer.declare("alias S = A;")
@@ -249,7 +258,26 @@ def declare_rest(writer: Writer, fold: Fold, many: int, last: bool) -> None:
         writer.declare("fn join(s: S, t: S) -> S { return combine(s, t); }")
         states = ["s"]
     head = "finish(unit: u32, split: u32, s: S)"
-    writer.declare(function(head, finished(writer, fold, states, last)))
+    end_with = finished if end is None else partial(handed_on, end=end, pairs=pairs)
+    writer.declare(function(head, end_with(writer, fold, states, last)))
+
+
+def handed_on(
+    writer: Writer, fold: Fold, states: list[str], last: bool, end: Program, pairs: Pairs
+) -> list[str]:
+    """Statements that give what is left to an epilogue."""
+    declare_leave(writer, fold, 0, fold.dtypes[0])
+    values, many = [f"leave0({s})" for s in states], len(states)
+    declare_epilogue(writer, end, many > 1, pairs)
+    if many == 1:
+        return [f"store_one(unit, {values[0]});"]
+    fours = [", ".join(values[k : k + 4]) for k in range(0, many, 4)]
+    return [f"store4({quad_of(many, k)}, vec4f({four}));" for k, four in enumerate(fours)]
+
+
+def quad_of(many: int, k: int) -> str:
+    """Which quad of results is the k-th of a unit of so many rows."""
+    return f"(unit * {many // 4}u + {k}u)" if many > 4 else "unit"
 
 
 def finished(writer: Writer, fold: Fold, states: list[str], last: bool) -> list[str]:
@@ -265,8 +293,7 @@ def finished(writer: Writer, fold: Fold, states: list[str], last: bool) -> list[
         if many > 1:
             name = writer.bind(quad_type(dtype, dialect), "read_write")
             for k in range(many // 4):
-                quad = f"(unit * {many // 4}u + {k}u)" if many > 4 else "unit"
-                body += write_quad(dtype, name, quad, values[4 * k : 4 * k + 4])
+                body += write_quad(dtype, name, quad_of(many, k), values[4 * k : 4 * k + 4])
         else:
             name = writer.bind(one_writable(dtype, dialect), "read_write")
             body += ["{", *write_one(dtype, name, "unit", values[0]), "}"]

@@ -7,13 +7,18 @@ part of each row per split, a second folds those.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wgtorch.backends.webgpu import fold_codegen
-from wgtorch.backends.webgpu.fusion import DRAWN, PUT_OFF, Load, Program, Promise
+from wgtorch.backends.webgpu.codegen import Pairs
+from wgtorch.backends.webgpu.deferral import LITTLE, Plan
+from wgtorch.backends.webgpu.fusion import DRAWN, PUT_OFF, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.pool import Buffer
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.walks import Walk, walk
+from wgtorch.config import MAX_FUSED
 from wgtorch.dtype import float64
 from wgtorch.layout import Layout
 from wgtorch.settled import Fold
@@ -47,6 +52,47 @@ class Launch(NamedTuple):
     sizes: tuple[int, ...]  # of the results, in bytes
     second: tuple[Kernel, tuple[float, ...], tuple[int, int, int]] | None
     part_bytes: int
+    plan: FoldPlan | None  # if ops may end it
+
+
+class FoldPlan(Plan):
+    """Of a fold with one result, none of whose elements is stored on the way in."""
+
+    __slots__ = ("first", "fold", "numbers", "part_bytes", "share", "way")
+
+    def __init__(self, home: WebGPU, fold: Fold, program: Program, launch: Launch, way: Walk,
+                 share: Share):  # fmt: skip
+        title = f"{fold.op.name}<{program.title}>"
+        super().__init__(title, fold.out, fold.dtypes[0], fold.layout.numel * fold.dtype.itemsize)
+        self.fold, self.way, self.share, self.first = fold, way, share, None
+        self.kernel, self.groups = launch.kernel, launch.groups
+        self.reads = len(program.loads)
+        self.by_fours = way.many > 1 and way.quads == "across"
+        if launch.second is not None:
+            self.first, self.part_bytes = (launch.kernel, launch.groups), launch.part_bytes
+            self.kernel, self.numbers, self.groups = launch.second
+            self.share = second_share(way.rows, share.splits, home)
+            self.reads, self.by_fours = 1, False
+
+    def begin(self, home: WebGPU, deferred: Deferred) -> tuple[Sequence[Buffer], Sequence[float]]:
+        buffers, numbers = deferred.buffers, deferred.given
+        if self.first is None:
+            return buffers, numbers
+        kernel, groups = self.first
+        parts = home.take(self.part_bytes)
+        blocks = [operand.block for operand in (*buffers, parts)]
+        home.queue.dispatch(kernel, blocks, numbers, groups)
+        return (parts,), self.numbers
+
+    def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
+        fold, shape, file = self.fold, self.share.constants, self.share.file
+        if self.first is not None:
+            return fold_codegen.second(fold, shape, file, home.dialect, end)
+        source = deferred.source
+        program = source if type(source) is Program else Program(source)
+        return fold_codegen.fold(
+            fold, program, self.way, shape, file, True, home.dialect, end, pairs
+        )
 
 
 class Folder:
@@ -58,22 +104,28 @@ class Folder:
         home = self.home
         if source.size >= PUT_OFF:
             source = home.deferrals.apart(source)
+        program, drawn = None, ()
         if type(source) is Load:
             launch = self.ready.get(fold)
             if launch is None:
                 launch = self._remembered(fold, fold, Program(source))
-            blocks, numbers = [source.buffer.block], launch.numbers + launch.more
+            loads, numbers = (source,), launch.numbers + launch.more
         else:
             program = Program(source)
             places = [load.layout for load in program.loads]
             launch = self.ready.get((fold, *program.key, *places))
             if launch is None:
                 program, launch = self._prepared(fold, program)
-            blocks = home.blocks(program)
-            drawn: list[float] = []
+            loads = program.loads
             if program.load_numbers:
-                drawn += [n for load in program.loads if load.form == DRAWN for n in load.numbers]
+                drawn = [n for load in loads if load.form == DRAWN for n in load.numbers]
             numbers = (*launch.numbers, *drawn, *program.scalars, *launch.more)
+        if launch.plan is not None:
+            buffers = [load.buffer for load in loads if load.buffer is not None]
+            return home.deferrals.put_off(
+                Deferred(launch.plan, buffers, numbers, program or source)
+            )
+        blocks = [source.buffer.block] if program is None else home.blocks(program)
         results, made = [], []
         for size, dtype in zip(launch.sizes, fold.dtypes, strict=True):
             buffer = home.take(size)
@@ -147,13 +199,15 @@ class Folder:
             part_bytes = share.splits * way.rows * fold_codegen.part_bytes(fold)
         more = leave if last else ()
         numbers = head + way.numbers
-        return Launch(kernel, numbers, more, share.groups, sizes, second, part_bytes)
+        launch = Launch(kernel, numbers, more, share.groups, sizes, second, part_bytes, None)
+        if not may_wait(fold, program):
+            return launch
+        return launch._replace(plan=FoldPlan(home, fold, program, launch, way, share))
 
     def _second(self, fold: Fold, rows: int, splits: int, leave: tuple[float, ...]):
         """Folds the parts of all splits."""
         home = self.home
-        way = Walk(rows, 1, splits, (rows,), (), (), (), "", True)
-        share = (thread_share if home.gpu.traits.is_software else group_share)(way, False)
+        share = second_share(rows, splits, home)
         key = ("second", fold.op, fold.compute, fold.dtypes, share.file, *share.constants.items())
         kernel = home.kernels.get(key)
         if kernel is None:
@@ -161,6 +215,19 @@ class Folder:
             kernel = home.gpu.pipelines.get(text, f"{fold.op.name}<parts>")
             home.kernels[key] = kernel
         return kernel, (rows, splits, 1, share.span, rows, 1, *leave), share.groups
+
+
+def may_wait(fold: Fold, program: Program) -> bool:
+    """Whether ops may end it. A large one starts at once: its end is nothing beside it."""
+    if MAX_FUSED == 1 or fold.op.outputs or program.stores:
+        return False
+    numbers = fold.compute.wgsl == fold.dtypes[0].wgsl == "f32"
+    return numbers and 0 < fold.layout.numel * fold.dtype.itemsize <= LITTLE
+
+
+def second_share(rows: int, splits: int, home: WebGPU) -> Share:
+    way = Walk(rows, 1, splits, (rows,), (), (), (), "", True)
+    return (thread_share if home.gpu.traits.is_software else group_share)(way, False)
 
 
 def widest(op: Any) -> str:

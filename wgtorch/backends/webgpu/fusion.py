@@ -28,6 +28,7 @@ DRAWN = -1  # the form of an operand that is drawn, not read
 JOINED = -2  # the form of an operand that the kernel has just computed
 PUT_OFF = 1 << 20  # what a Deferred adds to sizes: far more than ops ever do
 HEAVY = 1 << 40  # what a Load of a large buffer adds to sizes
+FEW, SHORT = 4, 1 << 16  # ops that are computed again for each of so many elements
 new = object.__new__
 by_size = attrgetter("size")  # a promise that waits has more than each of its operands
 
@@ -130,31 +131,69 @@ def nobody() -> None:
     """The target of what nobody waits for."""
 
 
+def spread(promise: Promise, out: Layout) -> Promise | None:
+    """The one element of a promise at every place of `out`, computed there: where that is little,
+    it takes less than a launch. None where it is not."""
+    if promise.size > FEW or out.numel > SHORT:
+        return None
+    args: list[Any] = []
+    for arg in promise.args:
+        if type(arg) is Promise and arg.filled is not None:
+            arg = arg.filled
+        if type(arg) is Promise:
+            arg = spread(arg, out)
+        elif type(arg) is Load:
+            arg = at_every_place(arg, out)
+        elif type(arg) is Deferred:
+            return None
+        if arg is None:
+            return None
+        args.append(arg)
+    copy = new(Promise)
+    copy.typed, copy.dtype, copy.attrs = promise.typed, promise.dtype, promise.attrs
+    copy.args, copy.layout, copy.size = args, out, promise.size
+    copy.target, copy.filled = nobody, None
+    return copy
+
+
+def at_every_place(load: Load, out: Layout) -> Load | None:
+    """None of what is drawn: there it would be another number at each place."""
+    if load.form == DRAWN:
+        return None
+    layout = Layout.of(out.shape, (0,) * len(out.shape), load.layout.offset)
+    return load_of(load.buffer, layout, load.dtype)
+
+
 class Deferred:
     """The result of a kernel whose launch is put off: elementwise ops that follow may end it.
 
     In a Program it stands among the loads, as the number that the kernel has just computed.
     """
 
-    __slots__ = ("__weakref__", "buffers", "dtype", "kind", "layout", "load", "plan", "result",
-                 "target")  # fmt: skip
+    __slots__ = ("__weakref__", "buffers", "dtype", "given", "kind", "layout", "load", "plan",
+                 "result", "source", "target")  # fmt: skip
     buffer, form, numbers, fours, size = None, JOINED, (), "", PUT_OFF  # as of a Load, a Promise
     number, is_constant = None, False
 
-    def __init__(self, plan: Any, buffers: Sequence[Any]):
+    def __init__(self, plan: Any, buffers: Sequence[Any], given: Any = (), source: Any = None):
         self.plan = plan  # how it is launched
-        self.buffers = buffers  # what it reads
+        self.buffers, self.given = buffers, given  # what it reads: buffers, numbers
+        self.source = source  # what was fused into it
         self.layout, self.dtype, self.kind = plan.out, plan.dtype, plan.kind
         self.target: Callable[[], Value | None] = nobody  # weak: who waits for the result
         self.result: Any = None  # the buffer, once there is one
         self.load: Load | None = None
 
     def fulfil(self, value: Value) -> None:
-        self.plan.fulfil(self)
+        value.device.backend.deferrals.fulfil(self)
 
     def keep(self, load: Load) -> None:
         """It is stored now; its operands may go."""
-        self.result, self.load, self.buffers = load.buffer, load, ()
+        self.load = load
+        self.done(load.buffer)
+
+    def done(self, result: Any) -> None:
+        self.result, self.buffers, self.given, self.source = result, (), (), None
 
     def read_in(self, layout: Layout) -> Load:
         """A load of what is stored; `layout` is any plain one of as many elements."""

@@ -38,7 +38,7 @@ class Holdings:
         if promise.size % PUT_OFF >= MAX_FUSED:
             self.shorten(promise)
         if promise.size % HEAVY >= PUT_OFF:
-            self.home.deferrals.youngest = promise.target
+            self.home.deferrals.standing.append(promise.target)
         if promise.size >= HEAVY:
             self.note(promise)
 

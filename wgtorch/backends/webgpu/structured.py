@@ -64,8 +64,8 @@ class Launcher:
         if passes is None:
             return self._on_the_cpu, None
         steps, bound = self._steps(call, passes)
-        plan = plan_of(self.home.deferrals, call, steps, passes, bound)
-        return (self._run, steps) if plan is None else (self.home.deferrals.put_off, plan)
+        plan = plan_of(call, steps, passes, bound)
+        return (self._run, steps) if plan is None else (self.home.deferrals.run, plan)
 
     def _run(self, call: Call, args: tuple, steps: list[Step]) -> tuple[Value, ...]:
         home, op, buffers, results = self.home, call.op, [], []

@@ -223,3 +223,9 @@ def unmap(queue: Queue, staging: Buffer) -> None:
     said = len(faults.reports)
     queue.unmap(staging.block)
     del faults.reports[said:]  # of a device that was lost: this memory went with it
+
+
+def whole_words(data: np.ndarray) -> np.ndarray:
+    """As bytes, padded to what a copy can move."""
+    raw = data.view(np.uint8)
+    return raw if raw.size % 4 == 0 else np.pad(raw, (0, -raw.size % 4))
