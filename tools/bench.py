@@ -183,22 +183,26 @@ def steps(step: Callable, theirs: tuple[Callable, Callable] | None) -> None:
     for what, count in (("until done", 1), ("of 20 in a row", 20)):
         ours, *others = (statistics.median(took) for took in by_turns(pairs, count))
         note = f"PyTorch CUDA eager {others[0]:.3f} ({ours / others[0]:.2f})" if others else ""
-        show(f"MLP 784-256-10 step: {what}, median", ours, "ms", *others, note)
+        show(f"MLP 784-256-10 step: {what}, median", ours, "ms", *others, note=note)
 
 
 def by_turns(pairs: Sequence[tuple[Callable, Callable]], count: int) -> list[list[float]]:
-    """Milliseconds of each (work, wait): so many pieces of work and one wait, again and again."""
+    """Milliseconds of each (work, wait): so many pieces of work and one wait, again and again. A
+    turn lasts for 20 pieces, the first of which find a GPU that has worked for another."""
     took: list[list[float]] = [[] for _ in pairs]
-    for _ in range(20 + 200 // count):
+    for _ in range(25):
         for (work, wait), times in zip(pairs, took, strict=True):
-            wait()
-            start = time.perf_counter()
-            for _ in range(count):
+            for _ in range(5):
                 kept = work()
-            wait()
-            times.append((time.perf_counter() - start) / count * 1e3)
+                wait()
+            for _ in range(20 // count):
+                start = time.perf_counter()
+                for _ in range(count):
+                    kept = work()
+                wait()
+                times.append((time.perf_counter() - start) / count * 1e3)
             del kept
-    return [times[20:] for times in took]
+    return took
 
 
 def start() -> None:
