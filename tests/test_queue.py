@@ -31,15 +31,22 @@ def test_an_idle_gpu_gets_little_work_at_once(idle):
 def test_an_idle_gpu_gets_much_work_soon_and_then_in_larger_portions(idle):
     idle.work = 1.0
     idle.feed((1000, 1, 1), 0.0)
-    assert idle.work == 1 + 2500 + 50 * 1000
+    assert idle.work == 1 + 2500 + 10 * 1000
     idle.feed((1, 1, 1), 100_000.0)  # what is known of a kernel counts
     assert idle.work == 0 and idle.enough == 300_000 and idle.idle
-    for _ in range(5):
-        assert idle.idle
-        idle.feed((1, 1, 1), 1e9)
-    assert not idle.idle  # it has enough to do
     idle.waited()
     assert idle.idle and idle.enough == 150_000
+
+
+def test_portions_double_so_that_a_gpu_does_not_run_dry(idle, monkeypatch):
+    sizes, submit = [], type(idle).submit
+    monkeypatch.setattr(type(idle), "submit", lambda q: (sizes.append(q.waiting), submit(q))[1])
+    feed, home = type(idle).feed, backend(Device("webgpu"))
+    monkeypatch.setattr(type(idle), "feed", lambda q, groups, _: feed(q, groups, 1e5))
+    x = torch.ones(4, 4, device="webgpu")
+    for n in range(120):
+        home.fill((x + n).value)
+    assert sizes == [2, 3, 6, 12, 24, 48] and not idle.idle  # it has enough to do
 
 
 def test_a_software_adapter_gets_all_at_once(webgpu):
