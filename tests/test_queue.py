@@ -32,7 +32,7 @@ def test_an_idle_gpu_gets_much_work_soon_and_then_in_larger_portions(idle):
     idle.work = 1.0
     idle.feed((1000, 1, 1), 0.0)
     assert idle.work == 1 + 2500 + 10 * 1000
-    idle.feed((1, 1, 1), 100_000.0)  # what is known of a kernel counts
+    idle.feed((1, 1, 1), 200_000.0)  # what is known of a kernel counts
     assert idle.work == 0 and idle.enough == 300_000 and idle.idle
     idle.waited()
     assert idle.idle and idle.enough == 150_000

@@ -271,6 +271,7 @@ def thread_share(way: Walk, may_split: bool = True) -> Share:
 
 
 WANTED = 1 << 17  # threads that keep a big GPU busy
+SHORT = 64  # steps of a thread that take less than a second dispatch
 
 
 def group_share(way: Walk, may_split: bool = True) -> Share:
@@ -289,7 +290,7 @@ def group_share(way: Walk, may_split: bool = True) -> Share:
         return Share(THREADS, {"GROUP": 256}, groups, 1, way.outer if way.outer > 1 else way.cols)
     tiles = -(-units // side)
     splits = 1
-    if may_split:
+    if may_split and steps > SHORT * lanes:
         splits = max(1, min(WANTED // (tiles * 256), steps // (lanes * 4), 1024))
     span = -(-steps // splits)
     splits = max(1, -(-steps // max(span, 1)))
