@@ -4,6 +4,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu import queue as queues
 from wgtorch.device import Device
 
 
@@ -28,25 +29,31 @@ def test_an_idle_gpu_gets_little_work_at_once(idle):
     assert x.tolist() and idle.counted["submits"] == before + 1
 
 
-def test_an_idle_gpu_gets_much_work_soon_and_then_in_larger_portions(idle):
-    idle.work = 1.0
-    idle.feed((1000, 1, 1), 0.0)
-    assert idle.work == 1 + 2500 + 10 * 1000
-    idle.feed((1, 1, 1), 200_000.0)  # what is known of a kernel counts
-    assert idle.work == 0 and idle.enough == 300_000 and idle.idle
-    idle.waited()
-    assert idle.idle and idle.enough == 150_000
+def test_work_is_guessed_by_workgroups_where_it_is_not_known(idle):
+    x, home = torch.ones(64, 64, device="webgpu").clone(), backend(Device("webgpu"))
+    home.fill(x.value)
+    idle.flush()
+    home.fill((x + 1).value)
+    assert idle.work == queues.LAUNCH + 4 * queues.TURN  # 1024 elements each
+    before = idle.work
+    idle.dispatch = lambda *args, known=idle.dispatch: known(*args[:4], 7000.0)
+    home.fill((x + 2).value)
+    del idle.dispatch
+    assert idle.work == before + 7000
+    torch.webgpu.synchronize()
+    assert idle.work == 0
 
 
 def test_portions_double_so_that_a_gpu_does_not_run_dry(idle, monkeypatch):
     sizes, submit = [], type(idle).submit
     monkeypatch.setattr(type(idle), "submit", lambda q: (sizes.append(q.waiting), submit(q))[1])
-    feed, home = type(idle).feed, backend(Device("webgpu"))
-    monkeypatch.setattr(type(idle), "feed", lambda q, groups, _: feed(q, groups, 1e5))
-    x = torch.ones(4, 4, device="webgpu")
+    monkeypatch.setattr(queues, "LAUNCH", queues.WORTH * 2 / 3)
+    x, home = torch.ones(4, 4, device="webgpu"), backend(Device("webgpu"))
     for n in range(120):
         home.fill((x + n).value)
     assert sizes == [2, 3, 6, 12, 24, 48] and not idle.idle  # it has enough to do
+    torch.webgpu.synchronize()
+    assert idle.idle and idle.enough == queues.WORTH
 
 
 def test_a_software_adapter_gets_all_at_once(webgpu):

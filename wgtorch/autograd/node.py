@@ -119,7 +119,9 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Any):
-        super().__init__(variable.layout.shape, variable.storage.value.dtype, [])
+        # not super(): this runs once per parameter and step
+        self.shape, self.dtype = variable.layout.shape, variable.storage.value.dtype
+        self.parents, self.numbers, self.extras, self.age = [], None, None, next_age()
         self.variable = variable
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:

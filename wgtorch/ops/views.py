@@ -69,9 +69,10 @@ def transpose(input, dim0: int, dim1: int):
 @composite(samples=lambda rng: [((normal(rng, 3, 4),), {}), ((normal(rng, 3),), {})])
 def t(input):
     "The transpose of a tensor of at most two dimensions."
-    if input.ndim > 2:
-        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return input.transpose(0, 1) if input.ndim == 2 else input.view_as(input)
+    rank = len(input.layout.shape)
+    if rank > 2:
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
+    return input.transpose(0, 1) if rank == 2 else input.view_as(input)
 
 
 @composite(samples=lambda rng: [((normal(rng, 2, 3, 4),), {"source": 0, "destination": 2})],

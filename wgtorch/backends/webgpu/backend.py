@@ -13,6 +13,7 @@ from wgtorch.backends.webgpu.deferral import Deferrals
 from wgtorch.backends.webgpu.folding import Folder
 from wgtorch.backends.webgpu.fusion import (
     HEAVY,
+    PUT_OFF,
     Deferred,
     Load,
     Program,
@@ -39,7 +40,7 @@ from wgtorch.dtype import DType, float64
 from wgtorch.layout import Layout
 from wgtorch.op import REGISTRY
 from wgtorch.settled import TypedOp
-from wgtorch.storage import Lens, Value, View
+from wgtorch.storage import Lens, Storage, Value, View
 from wgtorch.turns import in_turn
 
 GROUP, MAX_GROUPS = 256, 65535  # as elementwise.wgsl has it; as WebGPU allows
@@ -72,6 +73,7 @@ class WebGPU:
         self.recent: deque = deque(maxlen=RECENT)  # who waits for what was promised last
         self.remember = self.recent.append
         self.deferrals, self.holdings = Deferrals(self), Holdings(self)
+        self.stands = self.deferrals.standing.append
         self.folder, self.crossings, self.launcher = Folder(self), Crossings(self), Launcher(self)
         self.reduction = self.folder.reduction
         self.structured = self.launcher.structured
@@ -104,7 +106,7 @@ class WebGPU:
     def send(self, value, to):
         if to.device.type == "cpu" and value.numel:
             return Value(to.device, value.dtype, value.numel, None, self.dock.send(value))
-        whole = View(_Held(value), Layout.contiguous((value.numel,)))  # type: ignore[arg-type]
+        whole = View(Storage(value), Layout.contiguous((value.numel,)))
         return to.upload(self.download(whole), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
@@ -129,7 +131,10 @@ class WebGPU:
         value = promised(self.device, typed, operands, attrs, out, size)
         self.remember(value.promise.target)
         if size >= MAX_FUSED:
-            self.holdings.grown(value, value.promise)
+            if size < HEAVY and size % PUT_OFF < MAX_FUSED:  # all there is: a launch put off
+                self.stands(value.promise.target)
+            else:
+                self.holdings.grown(value, value.promise)
         return value
 
     def draw(self, op, seed, offset, out):
@@ -162,8 +167,9 @@ class WebGPU:
         return Value(self.device, dtype, value.nbytes // dtype.itemsize, value.buffer)
 
     def synchronize(self):
+        oldest = self.recent.popleft
         while self.recent:
-            value = self.recent.popleft()()
+            value = oldest()()
             promise = None if value is None else value.promise
             if type(promise) is Promise and not promise.is_constant:
                 self.fill(value)
@@ -389,12 +395,3 @@ class WebGPU:
         self.check(typed.compute, 0)
         if not is_known(typed.op.expression(float64), float64):
             raise lacks_double(typed.op.name, self.device)
-
-
-class _Held:
-    """A Value where a View wants a Storage."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value):
-        self.value = value

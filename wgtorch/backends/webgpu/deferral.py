@@ -131,7 +131,7 @@ class Deferrals:
                 if value.promise is not None:
                     home.fill(value)
                 buffers.append(value.buffer)
-        return (self.put_off(Deferred(plan, buffers)),)
+        return (self.put_off(Deferred.of(plan, buffers)),)
 
     def put_off(self, deferred: Deferred) -> Value:
         """What it will be. It is launched later."""

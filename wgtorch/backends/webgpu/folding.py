@@ -123,7 +123,7 @@ class Folder:
         if launch.plan is not None:
             buffers = [load.buffer for load in loads if load.buffer is not None]
             return home.deferrals.put_off(
-                Deferred(launch.plan, buffers, numbers, program or source)
+                Deferred.of(launch.plan, buffers, numbers, program or source)
             )
         blocks = [source.buffer.block] if program is None else home.blocks(program)
         results, made = [], []

@@ -175,14 +175,23 @@ class Deferred:
     buffer, form, numbers, fours, size = None, JOINED, (), "", PUT_OFF  # as of a Load, a Promise
     number, is_constant = None, False
 
-    def __init__(self, plan: Any, buffers: Sequence[Any], given: Any = (), source: Any = None):
-        self.plan = plan  # how it is launched
-        self.buffers, self.given = buffers, given  # what it reads: buffers, numbers
-        self.source = source  # what was fused into it
-        self.layout, self.dtype, self.kind = plan.out, plan.dtype, plan.kind
-        self.target: Callable[[], Value | None] = nobody  # weak: who waits for the result
-        self.result: Any = None  # the buffer, once there is one
-        self.load: Load | None = None
+    plan: Any  # how it is launched
+    buffers: Sequence[Any]  # what it reads
+    given: Sequence[float]  # and the numbers, where its plan does not have them
+    source: Any  # what was fused into it
+    target: Callable[[], Value | None]  # weak: who waits for the result
+    result: Any  # the buffer, once there is one
+    load: Load | None
+
+    @staticmethod
+    def of(plan: Any, buffers: Sequence[Any], given: Any = (), source: Any = None) -> Deferred:
+        deferred = new(Deferred)
+        deferred.plan, deferred.buffers, deferred.given, deferred.source = (
+            plan, buffers, given, source
+        )  # fmt: skip
+        deferred.layout, deferred.dtype, deferred.kind = plan.out, plan.dtype, plan.kind
+        deferred.result = deferred.load = None
+        return deferred
 
     def fulfil(self, value: Value) -> None:
         value.device.backend.deferrals.fulfil(self)
@@ -245,7 +254,7 @@ class Program:
         if not n:  # a root that needs no computing
             self._read(key)
         elif self.joined is not None:
-            place.update({load: -1 - n for n, load in enumerate(loads)})
+            place[self.joined] = -1 - loads.index(self.joined)
         self.key = tuple(key)  # what the kernel's text depends on
         if DEBUG >= 3:
             trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
