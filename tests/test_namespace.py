@@ -52,3 +52,24 @@ def test_every_named_tuple_is_in_return_types():
 def test_all_of_dir_can_be_had():
     for name in dir(wgtorch):
         getattr(wgtorch, name)
+
+
+RESTS = """
+import gc, sys
+{before}
+try:
+    import wgtorch
+except ImportError:
+    pass
+print(gc.isenabled())
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", True), ("gc.disable()", False), ("sys.modules['numpy'] = None", True)],
+)
+def test_the_cycle_collector_is_as_it_was_after_the_import(before, after):
+    code = RESTS.format(before=before)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == str(after)

@@ -9,6 +9,7 @@ import importlib as _importlib
 import os as _os
 import sys as _sys
 
+from wgtorch.pause import rest as _rest
 from wgtorch import backends  # registers cpu, webgpu and meta
 from wgtorch import (
     accelerator, amp, autograd, buffers as _buffers, cpu, create, cuda, random,
@@ -148,3 +149,4 @@ _storage = _importlib.import_module("wgtorch.storage")
 for _class in (TypedStorage, UntypedStorage, _buffers.CPUStorage, _buffers.WebGPUStorage):
     setattr(_storage, _class.__name__, _class)
 vars(_storage)["__getattr__"] = _of_storages
+del _rest

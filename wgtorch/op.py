@@ -47,7 +47,7 @@ class Table(dict):
         return value
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Op:
     """The facts that every kind shares."""
 
@@ -126,7 +126,7 @@ class Op:
         return self.reference(**dict(zip(self.inputs, arrays, strict=True)), **attrs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Elementwise(Op):
     """One number in, one number out, at every index. Broadcasts, promotes, fuses.
 
@@ -197,7 +197,7 @@ class Elementwise(Op):
         return self.wgsl[""]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reduction(Folding, Op):
     """Folds whole axes into one number, or a few, with an associative `combine(a, b)`.
 
@@ -228,7 +228,7 @@ class Reduction(Folding, Op):
         return results(self.name, self.outputs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Draw(Op):
     """Random numbers, which depend on a seed and an offset only (see philox.py).
 
@@ -239,7 +239,7 @@ class Draw(Op):
     dtype: DType
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ViewOp(Op):
     """Moves no data: a new Layout over the same Storage, or None where only a copy can do it."""
 
@@ -247,7 +247,7 @@ class ViewOp(Op):
     dtype: Callable[..., DType] | None = None  # dtype, attrs -> what the elements are seen as
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Structured(Op):
     """Has kernels of its own. `shape` and `dtype` say what comes out, and raise what is wrong.
 
@@ -269,7 +269,7 @@ class Structured(Op):
         return results(self.name, self.outputs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Map(Structured):
     """Element i of the result by `value_at(i)` of a shader that reads inputs as `NAME_at(place)`.
 
@@ -284,7 +284,7 @@ class Map(Structured):
     constants: Callable[..., dict[str, int | bool]] = lambda facts: {}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Rowwise(Structured):
     """Folds `dims` of its first input, and maps each element with what was folded.
 
@@ -297,7 +297,7 @@ class Rowwise(Structured):
     absent: dict[str, str] = field(default_factory=dict)  # WGSL for inputs that were left out
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scan(Folding, Structured):
     """Folds each element with all before it along `dim`; the terms are those of Reduction.
 
@@ -320,7 +320,7 @@ class Scan(Folding, Structured):
         object.__setattr__(self, "dtype", kinds)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Join(Structured):
     """Several tensors, each written into its place of one result.
 
@@ -330,7 +330,7 @@ class Join(Structured):
     places: Callable[..., list[Layout]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Composite(Op):
     """A formula of other ops, written on tensors; it needs no kernel and no gradient."""
 

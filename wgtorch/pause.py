@@ -1,0 +1,24 @@
+"""A rest of the cycle collector: importing a package makes many objects and drops few, and a fifth
+of its time would go into looking through them again and again."""
+
+from __future__ import annotations
+
+import gc
+
+
+class Rest:
+    """The collector rests as long as this lives; an import that fails drops it, too."""
+
+    def __init__(self) -> None:
+        self.was_on = gc.isenabled()
+        gc.disable()
+
+    def __del__(self) -> None:
+        if self.was_on:
+            gc.enable()
+
+
+def __getattr__(name: str) -> Rest:
+    if name == "rest":  # begins when it is imported
+        return Rest()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
