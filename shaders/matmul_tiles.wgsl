@@ -1,11 +1,12 @@
 // result[b] = x[b] @ y[b], one TILE_M x TILE_N block per workgroup, through workgroup memory.
 //
 // Each thread computes GROUPS_M x GROUPS_N blocks of 4 x 4, THREADS_M and THREADS_N of them apart.
+// Where tiles are few, SLICES of so many threads take a stretch of k each, and add up at the end.
 // Unless k is WHOLE tiles, what lies beyond it is read as zeros. AHEAD, a thread holds the next
 // tiles in registers while it works on these: that pays where reading is simple.
 //
 // launch: m n k batches parts k_part tiles
-// expects: THREADS_M THREADS_N GROUPS_M GROUPS_N TILE_K (8 or 16) WHOLE AHEAD;
+// expects: THREADS_M THREADS_N GROUPS_M GROUPS_N SLICES TILE_K (8 or 16) WHOLE AHEAD;
 //          X_ALONG_K x_place x_quad x_edge; Y_ALONG_K y_place y_quad y_edge; keep; APART, whether
 //          results lie apart; ENDING, how many statements end the kernel
 
@@ -19,10 +20,13 @@ const Y_LOADS = TILE_N * TILE_K / 4u / THREADS;
 const QUADS_K = TILE_K / 4u;
 const BAND = 8u;  // rows of tiles that are walked together: what they read stays in the cache
 
-var<workgroup> x_tile: array<vec4f, TILE_K * X_LINE>;
-var<workgroup> y_tile: array<vec4f, TILE_K * Y_LINE>;
-
 const QUADS = GROUPS_M * GROUPS_N * 4u;  // of each thread
+const SUMS = max(1u, (SLICES - 1u) * QUADS * THREADS);
+
+var<workgroup> x_tile: array<vec4f, SLICES * TILE_K * X_LINE>;
+var<workgroup> y_tile: array<vec4f, SLICES * TILE_K * Y_LINE>;
+var<workgroup> sums: array<vec4f, SUMS>;
+
 const MANY = QUADS > 16u;
 // Statements that end the kernel: from so many on they are compiled but once. Unrolled, a tanh is too
 // much for the compiler of an H200, which then keeps no total in a register: 18 times as slow.
@@ -61,9 +65,9 @@ fn fetch_y(places: ptr<function, Y_From>, next: ptr<function, Y_Next>, local: u3
     }
 }
 
-fn put_x(at: u32, v: vec4f) {
+fn put_x(slice: u32, at: u32, v: vec4f) {
     let spot = in_x(at);
-    let p = spot.y * X_LINE + spot.x / 4u;
+    let p = (slice * TILE_K + spot.y) * X_LINE + spot.x / 4u;
     if !X_ALONG_K { x_tile[p] = v; return; }
     let lane = spot.x % 4u;
     x_tile[p][lane] = v.x;
@@ -72,9 +76,9 @@ fn put_x(at: u32, v: vec4f) {
     x_tile[p + 3u * X_LINE][lane] = v.w;
 }
 
-fn put_y(at: u32, v: vec4f) {
+fn put_y(slice: u32, at: u32, v: vec4f) {
     let spot = in_y(at);
-    let p = spot.y * Y_LINE + spot.x / 4u;
+    let p = (slice * TILE_K + spot.y) * Y_LINE + spot.x / 4u;
     if !Y_ALONG_K { y_tile[p] = v; return; }
     let lane = spot.x % 4u;
     y_tile[p][lane] = v.x;
@@ -98,6 +102,21 @@ fn multiply(total: ptr<function, Totals>, k: u32, row: u32, col: u32) {
     }
 }
 
+// Adds what the slices have up, in the first.
+fn join(slice: u32, thread: u32, total: ptr<function, Totals>) {
+    if slice > 0u {
+        for (var q = 0u; q < QUADS; q++) {
+            sums[((slice - 1u) * QUADS + q) * THREADS + thread] = (*total)[q];
+        }
+    }
+    workgroupBarrier();
+    if slice == 0u {
+        for (var s = 0u; s < SLICES - 1u; s++) {
+            for (var q = 0u; q < QUADS; q++) { (*total)[q] += sums[(s * QUADS + q) * THREADS + thread]; }
+        }
+    }
+}
+
 // What is stored. Compilers keep sums that go out as they are in neighbouring registers; where
 // there are many, NVIDIA's multiplies an eighth faster if, for all that it knows, they change.
 fn outgoing(v: vec4f) -> vec4f {
@@ -105,7 +124,7 @@ fn outgoing(v: vec4f) -> vec4f {
     return bitcast<vec4f>(bitcast<vec4u>(v) + (launch.tiles >> 31u));  // + 0
 }
 
-@compute @workgroup_size(THREADS)
+@compute @workgroup_size(THREADS * SLICES)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
@@ -119,59 +138,72 @@ fn main(
     let inside = tile % (BAND * across);
     let start_row = (band * BAND + inside % height) * TILE_M;
     let start_col = inside / height * TILE_N;
-    let row = local / THREADS_N;
-    let col = local % THREADS_N;
+    let slice = select(0u, local / THREADS, SLICES > 1u);
+    let thread = select(local, local % THREADS, SLICES > 1u);
+    let row = thread / THREADS_N;
+    let col = thread % THREADS_N;
     for (var z = group.z; z < launch.batches * launch.parts; z += groups.z) {
         let batch = z % launch.batches;
         var start = z / launch.batches * launch.k_part;
-        let end = min(launch.k, start + launch.k_part);
+        var end = min(launch.k, start + launch.k_part);
+        var skipped = 0u;  // by this slice
+        if SLICES > 1u {
+            let stretch = (end - start + SLICES * TILE_K - 1u) / (SLICES * TILE_K) * TILE_K;
+            end = start + stretch;
+            skipped = slice * stretch;
+        }
         var x_from: X_From;
         var y_from: Y_From;
         for (var l = 0u; l < X_LOADS; l++) {
-            x_from[l] = x_place(batch, start_row + in_x(local + l * THREADS).x);
+            x_from[l] = x_place(batch, start_row + in_x(thread + l * THREADS).x);
         }
         for (var l = 0u; l < Y_LOADS; l++) {
-            y_from[l] = y_place(batch, start_col + in_y(local + l * THREADS).x);
+            y_from[l] = y_place(batch, start_col + in_y(thread + l * THREADS).x);
         }
         var x_next: X_Next;
         var y_next: Y_Next;
         if AHEAD && start < end {
-            fetch_x(&x_from, &x_next, local, start);
-            fetch_y(&y_from, &y_next, local, start);
+            fetch_x(&x_from, &x_next, thread, start + skipped);
+            fetch_y(&y_from, &y_next, thread, start + skipped);
         }
         var total = Totals();  // said: compilers do not clear it for the next z
         while start < end {
             if !AHEAD {
-                fetch_x(&x_from, &x_next, local, start);
-                fetch_y(&y_from, &y_next, local, start);
+                fetch_x(&x_from, &x_next, thread, start + skipped);
+                fetch_y(&y_from, &y_next, thread, start + skipped);
             }
-            for (var l = 0u; l < X_LOADS; l++) { put_x(local + l * THREADS, x_next[l]); }
-            for (var l = 0u; l < Y_LOADS; l++) { put_y(local + l * THREADS, y_next[l]); }
+            for (var l = 0u; l < X_LOADS; l++) { put_x(slice, thread + l * THREADS, x_next[l]); }
+            for (var l = 0u; l < Y_LOADS; l++) { put_y(slice, thread + l * THREADS, y_next[l]); }
             workgroupBarrier();
             start += TILE_K;
+            let at = slice * TILE_K;
             if AHEAD && start < end {
-                fetch_x(&x_from, &x_next, local, start);
-                fetch_y(&y_from, &y_next, local, start);
+                fetch_x(&x_from, &x_next, thread, start + skipped);
+                fetch_y(&y_from, &y_next, thread, start + skipped);
             }
-            multiply(&total, 0u, row, col);
-            multiply(&total, 1u, row, col);
-            multiply(&total, 2u, row, col);
-            multiply(&total, 3u, row, col);
-            multiply(&total, 4u, row, col);
-            multiply(&total, 5u, row, col);
-            multiply(&total, 6u, row, col);
-            multiply(&total, 7u, row, col);
+            multiply(&total, at, row, col);
+            multiply(&total, at + 1u, row, col);
+            multiply(&total, at + 2u, row, col);
+            multiply(&total, at + 3u, row, col);
+            multiply(&total, at + 4u, row, col);
+            multiply(&total, at + 5u, row, col);
+            multiply(&total, at + 6u, row, col);
+            multiply(&total, at + 7u, row, col);
             if TILE_K > 8u {
-                multiply(&total, 8u, row, col);
-                multiply(&total, 9u, row, col);
-                multiply(&total, 10u, row, col);
-                multiply(&total, 11u, row, col);
-                multiply(&total, 12u, row, col);
-                multiply(&total, 13u, row, col);
-                multiply(&total, 14u, row, col);
-                multiply(&total, 15u, row, col);
+                multiply(&total, at + 8u, row, col);
+                multiply(&total, at + 9u, row, col);
+                multiply(&total, at + 10u, row, col);
+                multiply(&total, at + 11u, row, col);
+                multiply(&total, at + 12u, row, col);
+                multiply(&total, at + 13u, row, col);
+                multiply(&total, at + 14u, row, col);
+                multiply(&total, at + 15u, row, col);
             }
             workgroupBarrier();
+        }
+        if SLICES > 1u {
+            join(slice, thread, &total);
+            if slice > 0u { continue; }
         }
 
         if ENDING < LONG && !APART {  // finding their places is long, too

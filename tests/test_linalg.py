@@ -60,6 +60,7 @@ KERNELS = {
     "plain/3": plain_in_parts,
     "tile": tiles(SMALLEST),
     "tile/3": tiles(SMALLEST, 3),
+    "tile in slices": tiles(SMALLEST - 1),
 }
 
 
@@ -101,7 +102,7 @@ def test_every_kernel(kernel, rng, m, k, n, turned):
 @pytest.mark.parametrize("number", range(SMALLEST))
 def test_every_tile(home, rng, monkeypatch, number):
     tile = product.TILES[number]
-    if home.gpu.traits.group_size < tile.threads[0] * tile.threads[1]:
+    if home.gpu.traits.group_size < tile.group:
         pytest.skip("the adapter's workgroups are too small")
     monkeypatch.setattr(product, "choose", tiles(number))
     x, y = normal(rng, 300, 44), normal(rng, 44, 260)

@@ -28,6 +28,7 @@ class Tile(NamedTuple):
     groups: tuple[int, int]
     each: float  # nanoseconds
     once: float
+    slices: int = 1  # of a stretch of k, which threads of one workgroup add up
 
     @property
     def rows(self) -> int:
@@ -38,8 +39,14 @@ class Tile(NamedTuple):
         return 4 * self.threads[1] * self.groups[1]
 
     @property
+    def group(self) -> int:
+        """The threads of a workgroup."""
+        return self.threads[0] * self.threads[1] * self.slices
+
+    @property
     def nbytes(self) -> int:
-        return 16 * TILE_K * (self.rows // 4 + self.cols // 4 + 2)
+        tiles = TILE_K * (self.rows // 4 + self.cols // 4 + 2) * self.slices
+        return 16 * tiles + (self.slices - 1) * 4 * self.rows * self.cols
 
 
 TILE_K = 16
@@ -49,6 +56,7 @@ TILES = (
     Tile((16, 8), (2, 2), 51.0, 18.0),
     Tile((8, 16), (2, 2), 50.0, 18.0),
     Tile((8, 8), (2, 2), 25.0, 17.0),
+    Tile((8, 8), (1, 1), 72.0, 28.0, slices=4),
     Tile((8, 8), (1, 1), 9.0, 23.0),
 )
 UNITS = {"discrete": 128, "integrated": 16}
@@ -199,9 +207,8 @@ def choose(product: Product, traits: Any) -> Kernel:
         return vector(product, traits)
     best, least = None, inf
     for tile in TILES:
-        fits = tile.nbytes <= traits.workgroup_bytes
-        if fits and tile.threads[0] * tile.threads[1] <= traits.group_size:
-            for parts in PARTS:
+        if tile.nbytes <= traits.workgroup_bytes and tile.group <= traits.group_size:
+            for parts in PARTS if tile.slices == 1 else (1,):
                 time = estimate(product, tile, parts, traits)
                 if time < least:
                     best, least = (tile, parts), time
@@ -216,7 +223,7 @@ def eight_as_one(traits: Any) -> bool:
 
 
 def tiled(product: Product, tile: Tile, parts: int) -> Kernel:
-    whole = product.k % TILE_K == 0
+    whole = product.k % (TILE_K * tile.slices) == 0
     front = declared(tile, whole, ahead=whole and not product.y.gathers)
     return cut("matmul_tiles.wgsl", front, product, tile.rows, tile.cols, parts, TILE_K)
 
@@ -243,7 +250,7 @@ def vector(product: Product, traits: Any) -> Kernel:
 def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
     """Nanoseconds, on a GPU like the one the tiles were measured on."""
     units = UNITS.get(traits.kind, 64)
-    k_part = -(-product.k // (parts * TILE_K)) * TILE_K
+    k_part = -(-product.k // (parts * tile.slices * TILE_K)) * TILE_K
     if parts > 1 and k_part * (parts - 1) >= product.k:
         return inf  # fewer parts do
     tiles = -(-product.m // tile.rows) * -(-product.n // tile.cols)
@@ -257,7 +264,8 @@ def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
 
 def declared(tile: Tile, whole: bool, ahead: bool) -> tuple[str, ...]:
     (tm, tn), (gm, gn) = tile.threads, tile.groups
-    consts = {"THREADS_M": tm, "THREADS_N": tn, "GROUPS_M": gm, "GROUPS_N": gn, "TILE_K": TILE_K}
+    consts = {"THREADS_M": tm, "THREADS_N": tn, "GROUPS_M": gm, "GROUPS_N": gn, "TILE_K": TILE_K,
+              "SLICES": tile.slices}  # fmt: skip
     lines = [f"const {name} = {value}u;" for name, value in consts.items()]
     flags = {"WHOLE": whole, "AHEAD": ahead}
     return (*lines, *(f"const {name} = {str(flag).lower()};" for name, flag in flags.items()))
