@@ -355,6 +355,16 @@ def test_explain_shows_the_kernel_and_runs_nothing(ran):
     assert ran == [] and h.value.promise and y.value.promise
 
 
+def test_explain_of_what_stands_on_two_that_wait(ran):
+    """One is to be launched before: it is read, where the other is at hand."""
+    (_, a), (_, b) = normal(6, 6), normal(6, 6, seed=1)
+    for y in ((a @ b) * (b @ a), a.sum(0) * (b * 3).sum(0)):
+        text = y.explain()
+        assert "mul_float32(x0, x1)" in text and ran == []
+        alone = y.value.promise.args[0].plan.text(backend(Device("webgpu")), None, None, ())
+        assert text.count("@binding") == alone.count("@binding") + 1  # what is read
+
+
 EAGER = """
     import wgtorch as torch
     a = torch.ones(4, 4, device="webgpu")
@@ -498,6 +508,37 @@ def test_a_large_fold_does_not_wait(ran):
     _, a = normal(600, 600)
     total = a.sum(0)
     assert ran and ran[-1].startswith("sum") and total.value.promise is None
+
+
+def test_a_source_that_is_kept_while_its_fold_waits(ran):
+    """The fold's kernel is written once more, when its end is known."""
+    home, arrays = backend(Device("webgpu")), [normal(4, 6, seed=i) for i in range(10)]
+    most, home.gpu.most_buffers = home.gpu.most_buffers, 9
+    try:
+        want, t = arrays[0]
+        for x, a in arrays[1:5]:
+            want, t = want + x, t + a
+        doubled, u = [t * 2], t
+        del t
+        for _, a in arrays[5:]:
+            u = u * a
+        total = doubled.pop().sum(0)
+        home.fill(u.value)  # too many operands for one kernel: the sum is stored on the way
+        close(total * 3, want.sum(0) * 6)
+    finally:
+        home.gpu.most_buffers = most
+    assert ran[:2] == ["add+add+add+add", "mul+mul+mul+mul+mul"] and len(ran) == 3
+
+
+def test_a_source_on_a_product_that_others_read_in_another_shape(ran):
+    (x, a), (w, b) = normal(4, 6), normal(6, 8, seed=1)
+    h = a @ b
+    ends, flat = [h.relu() + 0.25], h.reshape(-1) * 2
+    del h
+    total = ends.pop().sum(0)
+    backend(Device("webgpu")).fill(flat.value)
+    close(total * 3, (np.maximum(x @ w, 0) + 0.25).sum(0) * 3)
+    assert ran == ["mm", "mul", "sum<relu+add>+mul"]
 
 
 def test_an_update_ends_the_fold_of_its_gradient(ran):

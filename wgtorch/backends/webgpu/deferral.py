@@ -267,6 +267,8 @@ class Deferrals:
     def explained(self, promise: Promise | Deferred) -> str:
         """The WGSL that would fulfil a promise."""
         program = None if type(promise) is Deferred else Program(promise)
+        if program is not None:
+            program.read_rivals()
         deferred = promise if program is None else program.joined
         if deferred is None:
             return codegen.elementwise(program, self.home.dialect)

@@ -48,18 +48,28 @@ LONG = 32  # ops in a row: what is longer gains nothing, and takes long to compi
 STATES = "abcdefgh"  # of neighbouring rows
 
 
-def fold(
-    fold: Fold, program: Program, walk: Walk, shape: dict[str, int | bool], file: str, last: bool,
-    dialect: Dialect, end: Program | None = None, pairs: Pairs = (),
-) -> str:  # fmt: skip
-    """A kernel that folds a program's elements. `last`: else it leaves parts for another. Another
-    program may `end` it, see epilogue.py."""
+def opening(
+    fold: Fold, program: Program, walk: Walk, shape: dict[str, int | bool], file: str,
+    dialect: Dialect,
+) -> Writer:  # fmt: skip
+    """Of a kernel that folds a program's elements: all but what becomes of them."""
     writer = Writer(dialect, *HEAD)
     constants(writer, shape | {"STEP": walk.step, "NESTED": bool(walk.outer_sizes)})
     declare_walk(writer, walk)
     declare_state(writer, fold.op, fold.compute)
     declare_take(writer, fold, program, walk)
     declare_many(writer, file, len(program.steps), walk.wide)
+    return writer
+
+
+def ended(
+    opening: Writer, fold: Fold, walk: Walk, file: str, last: bool = True,
+    end: Program | None = None, pairs: Pairs = (),
+) -> str:  # fmt: skip
+    """A whole kernel that begins so. `last`: else it leaves parts for another. Another program may
+    `end` it, see epilogue.py."""
+    writer = Writer(opening.dialect)
+    writer.fields, writer.lines, writer.slots = {**opening.fields}, {**opening.lines}, opening.slots
     declare_rest(writer, fold, walk.many if walk.quads == "across" else 1, last, end, pairs)
     return writer.text(library.shader(file))
 

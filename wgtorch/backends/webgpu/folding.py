@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wgtorch.backends.webgpu import fold_codegen
-from wgtorch.backends.webgpu.codegen import Pairs
+from wgtorch.backends.webgpu.codegen import Pairs, Writer
 from wgtorch.backends.webgpu.deferral import LITTLE, Plan
 from wgtorch.backends.webgpu.fusion import DRAWN, PUT_OFF, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
@@ -58,13 +58,14 @@ class Launch(NamedTuple):
 class FoldPlan(Plan):
     """Of a fold with one result, none of whose elements is stored on the way in."""
 
-    __slots__ = ("first", "fold", "numbers", "part_bytes", "share", "way")
+    __slots__ = ("first", "fold", "numbers", "opening", "part_bytes", "share", "way")
 
     def __init__(self, home: WebGPU, fold: Fold, program: Program, launch: Launch, way: Walk,
-                 share: Share):  # fmt: skip
+                 share: Share, opening: Writer):  # fmt: skip
         title = f"{fold.op.name}<{program.title}>"
         super().__init__(title, fold.out, fold.dtypes[0], fold.layout.numel * fold.dtype.itemsize)
         self.fold, self.way, self.share, self.first = fold, way, share, None
+        self.opening = opening  # written at once: the program changes when its steps are kept
         self.kernel, self.groups = launch.kernel, launch.groups
         self.reads = len(program.loads)
         self.by_fours = way.many > 1 and way.quads == "across"
@@ -85,20 +86,17 @@ class FoldPlan(Plan):
         return (parts,), self.numbers
 
     def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
-        fold, shape, file = self.fold, self.share.constants, self.share.file
+        fold, file = self.fold, self.share.file
         if self.first is not None:
-            return fold_codegen.second(fold, shape, file, home.dialect, end)
-        source = deferred.source
-        program = source if type(source) is Program else Program(source)
-        return fold_codegen.fold(
-            fold, program, self.way, shape, file, True, home.dialect, end, pairs
-        )
+            return fold_codegen.second(fold, self.share.constants, file, home.dialect, end)
+        return fold_codegen.ended(self.opening, fold, self.way, file, True, end, pairs)
 
 
 class Folder:
     def __init__(self, home: WebGPU):
         self.home = home
         self.ready: dict[Any, Launch] = {}
+        self.openings: dict[Kernel, Writer] = {}
 
     def reduction(self, fold: Fold, source: Promise | Load) -> Any:
         home = self.home
@@ -122,9 +120,7 @@ class Folder:
             numbers = (*launch.numbers, *drawn, *program.scalars, *launch.more)
         if launch.plan is not None:
             buffers = [load.buffer for load in loads if load.buffer is not None]
-            return home.deferrals.put_off(
-                Deferred.of(launch.plan, buffers, numbers, program or source)
-            )
+            return home.deferrals.put_off(Deferred.of(launch.plan, buffers, numbers))
         blocks = [source.buffer.block] if program is None else home.blocks(program)
         results, made = [], []
         for size, dtype in zip(launch.sizes, fold.dtypes, strict=True):
@@ -187,9 +183,10 @@ class Folder:
         kinds = (fold.op, fold.compute, fold.dtypes)
         kernel = home.kernels.get((kinds, steps, last))
         if kernel is None:
-            text = fold_codegen.fold(fold, program, way, share.constants, share.file, last, dialect)
+            opening = fold_codegen.opening(fold, program, way, share.constants, share.file, dialect)
+            text = fold_codegen.ended(opening, fold, way, share.file, last)
             kernel = home.gpu.pipelines.get(text, f"{fold.op.name}<{program.title}>")
-            home.kernels[kinds, steps, last] = kernel
+            home.kernels[kinds, steps, last], self.openings[kernel] = kernel, opening
         leave = tuple(fold_codegen.leave_numbers(fold).values())
         head = (way.units, way.cols, way.outer, share.span, way.rows, share.splits)
         sizes = tuple([fold.out.numel * dtype.itemsize for dtype in fold.dtypes])
@@ -202,7 +199,8 @@ class Folder:
         launch = Launch(kernel, numbers, more, share.groups, sizes, second, part_bytes, None)
         if not may_wait(fold, program):
             return launch
-        return launch._replace(plan=FoldPlan(home, fold, program, launch, way, share))
+        plan = FoldPlan(home, fold, program, launch, way, share, self.openings[kernel])
+        return launch._replace(plan=plan)
 
     def _second(self, fold: Fold, rows: int, splits: int, leave: tuple[float, ...]):
         """Folds the parts of all splits."""

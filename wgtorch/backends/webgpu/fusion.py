@@ -171,24 +171,21 @@ class Deferred:
     """
 
     __slots__ = ("__weakref__", "buffers", "dtype", "given", "kind", "layout", "load", "plan",
-                 "result", "source", "target")  # fmt: skip
+                 "result", "target")  # fmt: skip
     buffer, form, numbers, fours, size = None, JOINED, (), "", PUT_OFF  # as of a Load, a Promise
     number, is_constant = None, False
 
     plan: Any  # how it is launched
     buffers: Sequence[Any]  # what it reads
     given: Sequence[float]  # and the numbers, where its plan does not have them
-    source: Any  # what was fused into it
     target: Callable[[], Value | None]  # weak: who waits for the result
     result: Any  # the buffer, once there is one
     load: Load | None
 
     @staticmethod
-    def of(plan: Any, buffers: Sequence[Any], given: Any = (), source: Any = None) -> Deferred:
+    def of(plan: Any, buffers: Sequence[Any], given: Any = ()) -> Deferred:
         deferred = new(Deferred)
-        deferred.plan, deferred.buffers, deferred.given, deferred.source = (
-            plan, buffers, given, source
-        )  # fmt: skip
+        deferred.plan, deferred.buffers, deferred.given = plan, buffers, given
         deferred.layout, deferred.dtype, deferred.kind = plan.out, plan.dtype, plan.kind
         deferred.result = deferred.load = None
         return deferred
@@ -202,7 +199,7 @@ class Deferred:
         self.done(load.buffer)
 
     def done(self, result: Any) -> None:
-        self.result, self.buffers, self.given, self.source = result, (), (), None
+        self.result, self.buffers, self.given = result, (), ()
 
     def read_in(self, layout: Layout) -> Load:
         """A load of what is stored; `layout` is any plain one of as many elements."""
@@ -301,6 +298,13 @@ class Program:
             return deferred.kind
         self.stores.append(deferred)
         return deferred.kind, "store"
+
+    def read_rivals(self) -> None:
+        """As if they were launched: the program's text reads what they leave."""
+        for rival in self.rivals:
+            at = self.loads.index(rival)
+            self.loads[at] = load_of(None, rival.layout, rival.dtype)
+            self.place[rival] = -1 - at
 
     @property
     def numbers(self) -> list[float]:
