@@ -5,6 +5,9 @@ import pytest
 from recorder import N, T, close, graph, ramp
 
 import wgtorch as torch
+from wgtorch.backend import backend
+from wgtorch.backends.webgpu import queue
+from wgtorch.device import Device
 
 
 def make_mlp(device, seed=0):
@@ -251,3 +254,28 @@ def test_a_batch_norm_makes_its_gradient_before_it_fetches_its_input(webgpu):
     torch.webgpu.synchronize()
     peak = torch.memory_stats(webgpu)["allocated_bytes.all.peak"]
     assert x.nbytes < peak - before < 3 * x.nbytes
+
+
+def saved_product(x):
+    """An operand that is saved and stored by the kernel which also sums it up; its copy leaves as
+    soon as that kernel is recorded."""
+    w = torch.ones(64, 64, device="webgpu", requires_grad=True)
+    with graph.save_on_cpu():
+        z = (x * 2).exp()
+        loss = (z * w).sum()
+    loss.backward()
+    close(w.grad, np.exp(2 * N(x)), 1e-5)
+
+
+def test_no_copy_leaves_before_its_kernel_when_memory_is_short(webgpu, monkeypatch):
+    home = backend(Device(webgpu))
+    x, take = ramp((64, 64), webgpu), home.take
+    monkeypatch.setattr(home, "take", lambda nbytes: (home.empty_cache(), take(nbytes))[1])
+    saved_product(x)
+
+
+def test_no_copy_leaves_before_its_kernel_when_bind_groups_are_dropped(webgpu, monkeypatch):
+    x = ramp((64, 64), webgpu)
+    monkeypatch.setattr(queue, "GROUPS_KEPT", 1)
+    for _ in range(3):
+        saved_product(x)

@@ -121,17 +121,18 @@ class Folder:
         if launch.plan is not None:
             buffers = [load.buffer for load in loads if load.buffer is not None]
             return home.deferrals.put_off(Deferred.of(launch.plan, buffers, numbers))
-        blocks = [source.buffer.block] if program is None else home.blocks(program)
         results, made = [], []
         for size, dtype in zip(launch.sizes, fold.dtypes, strict=True):
             buffer = home.take(size)
             results.append(Value(home.device, dtype, fold.out.numel, buffer))
             made.append(buffer.block)
+        parts: Any = None if launch.second is None else home.take(launch.part_bytes)
+        # after the last of the memory: to make room for it, what counts as kept may be read
+        blocks = [source.buffer.block] if program is None else home.blocks(program)
         if launch.second is None:
             if launch.groups[0]:
                 home.queue.dispatch(launch.kernel, blocks + made, numbers, launch.groups)
         else:
-            parts = home.take(launch.part_bytes)
             blocks.append(parts.block)
             home.queue.dispatch(launch.kernel, blocks, numbers, launch.groups)
             kernel, numbers, groups = launch.second
