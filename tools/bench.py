@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
@@ -154,36 +155,34 @@ def work(peers: list[str]) -> None:
         show(f"{GPU.gpu.traits.name[:20]}: {name}", value, "ms", floor, ", ".join(beside))
 
 
-def training(profile: bool, theirs: tuple[Callable, Callable] | None = None) -> None:
-    """An MLP's step; `theirs`: PyTorch's step, and what waits for it."""
+def training(profile: bool, cuda: Any = None) -> None:
+    """An MLP's step. `cuda`: PyTorch, where it has a GPU."""
     step, flush = bench_work.mlp_wgtorch("webgpu")
     for _ in range(20):
         step()
     flush()
     show("MLP 784-256-10 step: Python until submitted", best(lambda: (step(), flush())) / 1e3, "ms")
-    steps(bench_work.mlp(torch, "webgpu"), theirs)
+    steps("step", bench_work.mlp, cuda)
     before, kernels = Counter(QUEUE.counted), len(GPU.kernels)
     step(), flush()
     made = QUEUE.counted["bind groups"] - before["bind groups"]
     count = QUEUE.counted["dispatches"] - before["dispatches"]
     show("  bind groups made in a warm step", made, "", 0, f"{count} dispatches")
     show("  kernels written in a warm step", len(GPU.kernels) - kernels, "", 0)
-    modules, submit = bench_work.mlp_of_modules("webgpu")
-    for _ in range(20):
-        modules()
-    python = best(lambda: (modules(), submit())) / 1e3
-    show("  of nn modules, cross entropy, AdamW: Python until submitted", python, "ms")
+    steps("of modules, AdamW", bench_work.mlp_of_modules, cuda)
     if profile:
         bench_work.profiled(step, flush, sync)
 
 
-def steps(step: Callable, theirs: tuple[Callable, Callable] | None) -> None:
+def steps(name: str, mlp: Callable, cuda: Any) -> None:
     """Until all is computed; beside PyTorch CUDA by turns, as a host's speed varies."""
-    pairs = [(step, torch.webgpu.synchronize)] + ([theirs] if theirs else [])
+    pairs = [(mlp(torch, "webgpu"), torch.webgpu.synchronize)]
+    if cuda is not None:
+        pairs.append((mlp(cuda, "cuda"), cuda.cuda.synchronize))
     for what, count in (("until done", 1), ("of 20 in a row", 20)):
         ours, *others = (statistics.median(took) for took in by_turns(pairs, count))
         note = f"PyTorch CUDA eager {others[0]:.3f} ({ours / others[0]:.2f})" if others else ""
-        show(f"MLP 784-256-10 step: {what}, median", ours, "ms", *others, note=note)
+        show(f"MLP 784-256-10 {name}: {what}, median", ours, "ms", *others, note=note)
 
 
 def by_turns(pairs: Sequence[tuple[Callable, Callable]], count: int) -> list[list[float]]:
@@ -245,7 +244,7 @@ def main() -> None:
         import bench_gpu  # only where a real GPU is asked for: it may import torch
 
         bench_gpu.main(show, best, sync)
-        training(given.profile, bench_gpu.mlp_on_cuda())
+        training(given.profile, bench_gpu.cuda)
     if "hooks" in given.parts:
         import bench_hooks  # it looks for the tests' pairs of hooks
 

@@ -10,7 +10,6 @@ import statistics
 import time
 from collections.abc import Callable
 
-import bench_work
 import numpy as np
 
 import wgtorch as torch
@@ -191,8 +190,3 @@ def rows(show: Callable, sync: Callable) -> None:
             note = f"PyTorch CUDA {streams * nbytes / took / 1e9:.0f}"  # type: ignore[operator]
         rate = streams * nbytes / timed(work, sync) / 1e9
         show(f"{what} of 8192^2", rate, "GB/s", None, note)
-
-
-def mlp_on_cuda() -> tuple[Callable, Callable] | None:
-    """(PyTorch's training step, what waits for it)."""
-    return None if cuda is None else (bench_work.mlp(cuda, "cuda"), cuda.cuda.synchronize)

@@ -122,21 +122,22 @@ def mlp_wgtorch(device: str) -> tuple[Callable, Callable]:
     return run, torch.zeros(1, device=device).device.backend.queue.flush
 
 
-def mlp_of_modules(device: str) -> tuple[Callable, Callable]:
-    """The same network of `nn` modules, with cross entropy of classes and AdamW."""
-    torch, _ = wgtorch_and_fill(device)
+def mlp_of_modules(torch, device: str) -> Callable:
+    """The same network of `nn` modules, with cross entropy of classes and AdamW: a step of it."""
     nn = torch.nn
-    images = torch.tensor(IMAGES, device=device)
-    classes = torch.tensor(LABELS.argmax(1), device=device)
+    images = torch.tensor(IMAGES).to(device)
+    classes = torch.tensor(LABELS.argmax(1)).to(device)
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 
     def step():
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(images), classes).backward()
+        loss = nn.functional.cross_entropy(model(images), classes)
+        loss.backward()
         optimizer.step()
+        return loss
 
-    return step, images.device.backend.queue.flush
+    return step
 
 
 def wgtorch_and_fill(device: str):
