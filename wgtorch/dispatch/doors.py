@@ -230,6 +230,8 @@ def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[s
             attrs = {**preset, **given} if given else preset
             if len(attrs) == len(preset):
                 return args, attrs
+        elif straight and len(args) == count + len(names) and not given:
+            return args[:count], dict(zip(names, args[count:], strict=True))
         if given or not straight or not least <= len(args) <= count + len(names):
             return bind(args, given)
         attrs, place = dict(preset), count

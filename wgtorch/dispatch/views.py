@@ -15,6 +15,8 @@ from wgtorch.storage import View, through_lens
 if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
+new = object.__new__
+
 
 def seen_as(layout: Any, args: tuple, given: dict[str, Any]) -> tuple:
     """What a view depends on; 1.0 is not 1 here, nor in a size."""
@@ -50,8 +52,9 @@ def view(op: ViewOp, tensor: type[Tensor]):
         storage = x.storage
         if dtype_of is not None:
             storage = through_lens(storage, dtype_of(storage.value.dtype, **attrs))
-        out, writes = tensor(storage, layout), storage.writes
-        recording = state.recording
+        out = new(tensor)  # without the calls of a class, as `made` does it
+        out.storage, out.layout, out._wants, out.past = storage, layout, False, None
+        writes, recording = storage.writes, state.recording
         if not copied:
             out._base = x if x._base is None else x._base
             if x._origin is not None or not recording:

@@ -46,9 +46,9 @@ def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> T
     """`write`, for those who have the turn."""
     storage, layout = target.storage, target.layout
     given = source.storage  # not its value, which backends want to know held once
-    recording = (
+    recording = state.recording and (
         target._wants or source._wants or storage.writes or given.writes
-    ) and state.recording
+    )
     if (
         not recording
         and target._origin is None

@@ -20,6 +20,7 @@ from wgtorch.ops.samples import normal
         ((normal(rng, 4), normal(rng, 4)), {"keep": 1.0, "take": -0.5}),
     ],
     refuses=floats_only("update"),
+    apart="",  # computed before it is written
 )
 def _mixed(input, other, keep: float = 1, take: float = 1):
     "keep * input + take * other: momentum, or a plain step"
@@ -35,6 +36,7 @@ def _mixed(input, other, keep: float = 1, take: float = 1):
     },
     samples=lambda rng: [((normal(rng, 3, 5), normal(rng, 3, 5)), {"keep": 0.9, "take": 0.1})],
     refuses=floats_only("update"),
+    apart="",  # computed before it is written
 )
 def _mixed_square(input, other, keep: float = 1, take: float = 1):
     "keep * input + take * other squared: a running second moment"
@@ -58,6 +60,7 @@ def _mixed_square(input, other, keep: float = 1, take: float = 1):
         )
     ],
     refuses=floats_only("update"),
+    apart="",  # computed before it is written
 )
 def _adam_step(input, mean, square, keep: float = 1, size: float = 1, eps: float = 0):
     "keep * input - size * mean / (sqrt(square) + eps)"

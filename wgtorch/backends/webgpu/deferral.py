@@ -161,8 +161,10 @@ class Deferrals:
         """A step of a program that is cut, made true; no launch is released, which might fulfil
         the rest."""
         patience, self.queue.patience = self.queue.patience, HELD
-        self.home.load(step)
-        self.queue.patience = patience
+        try:
+            self.home.load(step)
+        finally:
+            self.queue.patience = patience
 
     def gone(self, deferred: Deferred) -> None:
         """It waits no longer."""
@@ -208,30 +210,34 @@ class Deferrals:
     def join(self, program: Program) -> Program | None:
         """Launches what the program waits for with the program as its end; where that cannot be,
         alone, and returns the program that is left."""
-        queue, value = self.queue, None
-        patience, queue.patience = queue.patience, HELD  # or others might fulfil the root meanwhile
+        patience, self.queue.patience = self.queue.patience, HELD  # or others might fulfil the root
+        try:
+            return self._joined(program)
+        finally:
+            self.queue.patience = patience - 1
+
+    def _joined(self, program: Program) -> Program | None:
         while program.rivals:
             for rival in program.rivals:
                 if rival.result is None:
                     self.launch(rival)
             program = Program(program.root)
-        if program.joined is not None:
-            self.gone(program.joined)
-            if program.joined.target() is None and references(program) > ALONE:
-                value = self._awaited(program.joined)  # others read it too, so it must be stored
-                program = Program(program.root)
-            deferred, plan = program.joined, program.joined.plan
-            pairs = takeovers(program) if plan.by_fours and plan.numel >= LEAST else ()
-            kernel = self._kernel(deferred, program, pairs)
-            if kernel is None:
-                self.launch(deferred)
-                program = Program(program.root)
-            else:
-                self._launch_joined(kernel, deferred, program, pairs)
-                program = None
-            del value
-        queue.patience = patience - 1
-        return program
+        if program.joined is None:
+            return program
+        self.gone(program.joined)
+        value = None
+        if program.joined.target() is None and references(program) > ALONE:
+            value = self._awaited(program.joined)  # others read it too, so it must be stored
+            program = Program(program.root)
+        deferred, plan = program.joined, program.joined.plan
+        pairs = takeovers(program) if plan.by_fours and plan.numel >= LEAST else ()
+        kernel = self._kernel(deferred, program, pairs)
+        if kernel is None:
+            self.launch(deferred)
+            return Program(program.root)
+        self._launch_joined(kernel, deferred, program, pairs)
+        del value
+        return None
 
     def _awaited(self, deferred: Deferred) -> Value:
         plan = deferred.plan
