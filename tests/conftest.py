@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 
 import wgtorch
+from wgtorch.backend import backend
 from wgtorch.backends.webgpu import adapter
 from wgtorch.backends.webgpu.backend import WebGPU
 from wgtorch.device import Device
@@ -77,3 +78,16 @@ def either_share(webgpu: str, request: pytest.FixtureRequest, monkeypatch) -> st
     if request.param == "other kernels":
         monkeypatch.setattr(Device(webgpu), "backend", other_share())
     return webgpu
+
+
+@pytest.fixture
+def ran(webgpu, monkeypatch):
+    """Names of the kernels that ran, in order."""
+    wgtorch.ones(1, device=webgpu, requires_grad=True).backward()  # the first seed is filled here
+    wgtorch.webgpu.synchronize()
+    names, queue = [], type(backend(Device(webgpu)).queue)
+    dispatch = queue.dispatch
+    monkeypatch.setattr(
+        queue, "dispatch", lambda q, k, *rest: (names.append(k.label), dispatch(q, k, *rest))[1]
+    )
+    return names

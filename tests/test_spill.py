@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,10 @@ def network(x, length=6):
 
 
 def settled():
+    """Once no thread holds what it has just written."""
+    met = threading.Barrier(spill.WRITERS)
+    for job in [spill.workers().submit(met.wait, 30) for _ in range(spill.WRITERS)]:
+        job.result()
     gc.collect()
     return OnDisk.current
 

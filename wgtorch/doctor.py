@@ -217,7 +217,11 @@ def text(report: Report) -> str:
     if report["chosen"]:
         lines += ["", f"Used: {report['chosen']}, because it is {report['why']}."]
     else:
-        lines += ["  none can be used" if report["adapters"] else "  none", "", report["why"] + "."]
+        lines += [
+            "  none of them is used" if report["adapters"] else "  none",
+            "",
+            report["why"] + ".",
+        ]
     if report["test"]:
         lines += ["", "Self-test"] + [trial(*item) for item in report["test"].items()]
     if report["remedies"]:

@@ -168,7 +168,7 @@ def apart(op: Op, tensors: list[Any]) -> DeviceError:
     first, second = [str(d) if d.is_current else f"the former {d}" for d in places[:2]]
     return DeviceError(
         f"Expected all tensors to be on the same device, but found at least two devices,"
-        f" {first} and {second}! ({op.name}: move one with .to('{places[0]}'))"
+        f" {first} and {second}! ({op.name.strip('_')}: move one with .to('{places[0]}'))"
     )
 
 

@@ -25,7 +25,8 @@ OF_MAPS = ("count", "last")  # numbers that what calls `value_at` brings along
 def fields_of(name: str, file: str, is_map: bool) -> dict[str, str]:
     """The numbers that a shader's head lists, and their types."""
     fields: dict[str, str] = {}
-    for said in library.head(file).get("launch", "").split():
+    listed = library.head(file).get("launch", "").split()
+    for said in listed:
         field, _, kind = said.partition(":")
         fields[field] = kind = kind or "u32"
         if not field.isidentifier() or field in RANGES or kind not in RANGES or said[-1] == ":":
@@ -39,7 +40,7 @@ def fields_of(name: str, file: str, is_map: bool) -> dict[str, str]:
     if unknown:
         raise InvalidConfigError(
             f"{name}: the shader reads launch.{unknown[0]}, which no comment at its top lists;"
-            f" begin it with `// launch: {' '.join([*fields, *unknown])}` and an empty line"
+            f" begin it with `// launch: {' '.join([*listed, *unknown])}` and an empty line"
         )
     return fields
 
@@ -105,8 +106,10 @@ def signed(value: Any) -> str:
 def shaped(name: str, shape: Callable, count: int) -> Callable:
     """The function, whose answer must be a shape, or one for each of several results."""
 
+    takes = taken_by(shape)
+
     def answer(*shapes: Any, **attrs: Any) -> Any:
-        found = shape(*shapes, **attrs)
+        found = shape(*shapes, **takes(attrs))
         several = found if count else (found,)
         if not isinstance(several, tuple | list) or len(several) != (count or 1) or not all(
             [isinstance(s, tuple | list) and all([is_size(n) for n in s]) for s in several]
@@ -118,6 +121,15 @@ def shaped(name: str, shape: Callable, count: int) -> Callable:
     return answer
 
 
+def taken_by(function: Callable) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Which of an op's numbers the function takes by name: it need not take those that it does not
+    ask for."""
+    parameters = inspect.signature(function).parameters
+    if any([p.kind is p.VAR_KEYWORD for p in parameters.values()]):
+        return dict
+    return lambda attrs: {name: value for name, value in attrs.items() if name in parameters}
+
+
 def is_size(n: Any) -> bool:
     return type(n) is int and 0 <= n < 1 << 63
 
@@ -125,8 +137,10 @@ def is_size(n: Any) -> bool:
 def typed(name: str, dtype: Callable) -> Callable:
     """The function, whose answer must be a dtype, or several."""
 
+    takes = taken_by(dtype)
+
     def answer(*dtypes: Any, **attrs: Any) -> Any:
-        found = dtype(*dtypes, **attrs)
+        found = dtype(*dtypes, **takes(attrs))
         several = found if isinstance(found, tuple | list) else (found,)
         if not all([isinstance(d, DType) for d in several]):
             raise InvalidConfigError(f"{name}: dtype= must return a dtype; it returned {found!r}")

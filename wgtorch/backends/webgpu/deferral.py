@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
 
 MOST = 8  # launches that wait at a time
-LITTLE = 1 << 20  # bytes of operands up to which a launch waits beside others
+LITTLE = 1 << 20  # bytes of operands that several launches may hold while they wait
 STANDING = 256  # promises that are remembered for them
 HELD = 1 << 30  # patience while launches must keep waiting
 
@@ -120,6 +120,7 @@ class Deferrals:
         self.kernels: dict[tuple, Kernel | None] = {}  # by how they begin, and what joins them
         # who waits for what was promised of the launches that wait; weak
         self.standing: deque = deque(maxlen=STANDING)
+        self.held = 0  # bytes of operands of the launches that wait
         self.queue.catch_up = self.release
 
     def run(self, call: Call, args: tuple, plan: PassPlan) -> tuple[Value]:
@@ -137,11 +138,12 @@ class Deferrals:
         """What it will be. It is launched later."""
         queue, plan = self.queue, deferred.plan
         waits = queue.put_off
-        if waits and (plan.held + waits[-1].plan.held > LITTLE or len(waits) == MOST):
+        if waits and (self.held + plan.held > LITTLE or len(waits) == MOST):
             self.release()
         value = Value(self.home.device, plan.dtype, plan.numel, None, deferred)
         deferred.target = ref(value)
         waits.append(deferred)
+        self.held += plan.held
         queue.patience = PATIENCE
         return value
 
@@ -171,6 +173,7 @@ class Deferrals:
         waits = self.queue.put_off
         if deferred in waits:
             waits.remove(deferred)
+            self.held -= deferred.plan.held
             if not waits:
                 self.standing.clear()
 
