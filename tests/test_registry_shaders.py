@@ -128,7 +128,7 @@ def test_functions_of_dtypes_and_shapes_need_not_take_the_numbers(device):
     text = TIMES.format("k:f32").replace("input_nth(i)", "result_type(input_nth(i))")
     for given in (said, {"dtype": lambda input, k: torch.float32}):
         with registry.shader(text, **given)(times) as op:
-            whole = torch.arange(4, device=device)
+            whole = torch.arange(4, dtype=torch.int32, device=device)
             assert op(whole).tolist() == [0, 2.5, 5, 7.5]
             assert op(whole, 3.0).tolist() == [0, 3, 6, 9]
             assert op(whole, k=-1).tolist() == [0, -1, -2, -3]
