@@ -210,7 +210,7 @@ def test_explain_of_what_stands_on_two_that_wait(ran):
     for y in ((a @ b) * (b @ a), a.sum(0) * (b * 3).sum(0)):
         text = y.explain()
         assert "mul_float32(x0, x1)" in text and ran == []
-        alone = y.value.promise.args[0].plan.text(backend(Device("webgpu")), None, None, ())
+        alone = y.value.promise.args[0].plan.text(backend(Device("webgpu")), None, ())
         assert text.count("@binding") == alone.count("@binding") + 1  # what is read
 
 

@@ -7,6 +7,7 @@ from test_offload import race
 
 import wgtorch as torch
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu import deferral
 from wgtorch.backends.webgpu import freight as room
 from wgtorch.backends.webgpu.freight import AWAY, HOME, QUAD
 from wgtorch.backends.webgpu.gauge import TURN, Gauge
@@ -76,7 +77,8 @@ def test_gradients_are_the_same(freight, rate, prefetch):
     assert freight.gpu.traits.is_software is (freight.carried == 0)
 
 
-def test_both_ways_ride(carried):
+def test_both_ways_ride(carried, monkeypatch):
+    monkeypatch.setattr(deferral, "LITTLE", 0)  # one launch waits, as where operands are large
     x, ws = operands(layers=3)
     with graph.save_on_cpu(prefetch=2):
         loss = network(x, ws)
@@ -85,7 +87,7 @@ def test_both_ways_ride(carried):
     torch.autograd.grad(loss, ws)
     back = carried.dock.moved["h2d"] - before["h2d"]
     assert back == 7 * 4 * 64 * 64 and carried.dock.moved["d2h"] == before["d2h"]
-    assert back > carried.carried - rode >= back // 3  # not the first, for which nobody waits
+    assert back > carried.carried - rode >= back // 2  # not the first, for which nobody waits
 
 
 def test_a_copy_begins_the_pass_of_its_carrier(carried, monkeypatch):

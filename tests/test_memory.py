@@ -257,9 +257,11 @@ LOSS = """
     there = (x * 2).to("cpu")
     assert x.tolist() == [2] * 4
     home = x.device.backend
+    total, square = x.sum(), x.reshape(2, 2) @ x.reshape(2, 2)
+    waiting = [total * 3, total, square + 1, square]  # launches put off, and what ends them
     home.gpu.device.destroy()
     y = x * 3
-    for lost in (y, y, x, x + 1, there):
+    for lost in (y, y, x, x + 1, *waiting, *waiting, there):
         try:
             lost.tolist()
         except torch.DeviceLostError as error:

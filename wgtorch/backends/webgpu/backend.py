@@ -27,7 +27,7 @@ from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.halves import narrowed
 from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
-from wgtorch.backends.webgpu.pool import Block, Buffer
+from wgtorch.backends.webgpu.pool import Block, Buffer, lost
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
 from wgtorch.backends.webgpu.slowness import complex_apart
 from wgtorch.backends.webgpu.spelling import is_known, lacks_double
@@ -290,7 +290,10 @@ class WebGPU:
         blocks, stores = [], program.stores
         for load in program.loads:
             if load.buffer is not None:
-                blocks.append(load.buffer.block)
+                block = load.buffer.block
+                if block.handle is None:  # before anything counts as kept
+                    raise lost()
+                blocks.append(block)
         if len(stores) == 1 and not pairs:
             step = stores[0]
             blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))

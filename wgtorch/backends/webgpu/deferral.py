@@ -28,7 +28,7 @@ from wgtorch.backends.webgpu.fusion import (
     waiting,
 )
 from wgtorch.backends.webgpu.pipelines import Kernel
-from wgtorch.backends.webgpu.pool import Buffer
+from wgtorch.backends.webgpu.pool import Buffer, blocks_of
 from wgtorch.backends.webgpu.queue import PATIENCE
 from wgtorch.backends.webgpu.steps import Step, dispatched
 from wgtorch.backends.webgpu.takeover import LEAST, takeovers
@@ -68,7 +68,7 @@ class Plan:
         """Runs what comes before the last kernel; what that reads: buffers, numbers."""
         raise NotImplementedError
 
-    def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
+    def text(self, home: WebGPU, end: Program | None, pairs: Pairs) -> str:
         """The WGSL of the last kernel, ended by a program if there is one."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class PassPlan(Plan):
             dispatched(home, self.before, buffers)
         return [buffers[slot] for slot in self.slots], self.numbers
 
-    def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
+    def text(self, home: WebGPU, end: Program | None, pairs: Pairs) -> str:
         return written(self.op, self.last, self.bound, home.dialect, end, pairs)
 
 
@@ -200,8 +200,7 @@ class Deferrals:
         self.gone(deferred)
         buffer = home.take(plan.nbytes)
         buffers, numbers = plan.begin(home, deferred)
-        blocks = [operand.block for operand in buffers]
-        blocks.append(buffer.block)
+        blocks = [*blocks_of(buffers), buffer.block]
         value = deferred.target()
         if value is not None:
             value.buffer, value.promise = buffer, None
@@ -234,7 +233,7 @@ class Deferrals:
             program = Program(program.root)
         deferred, plan = program.joined, program.joined.plan
         pairs = takeovers(program) if plan.by_fours and plan.numel >= LEAST else ()
-        kernel = self._kernel(deferred, program, pairs)
+        kernel = self._kernel(plan, program, pairs)
         if kernel is None:
             self.launch(deferred)
             return Program(program.root)
@@ -253,20 +252,18 @@ class Deferrals:
     ) -> None:
         home, plan = self.home, deferred.plan
         buffers, numbers = plan.begin(home, deferred)
-        blocks = [operand.block for operand in buffers]
-        blocks += home.blocks(program, pairs)
+        blocks = blocks_of(buffers) + home.blocks(program, pairs)
         numbers = (*numbers, *program.load_numbers, *program.scalars)
         self.queue.dispatch(kernel, blocks, numbers, plan.groups, plan.nanoseconds)
 
-    def _kernel(self, deferred: Deferred, program: Program, pairs: Pairs) -> Kernel | None:
+    def _kernel(self, plan: Plan, program: Program, pairs: Pairs) -> Kernel | None:
         """None where it would bind too much."""
-        plan = deferred.plan
         key = (plan.kernel, program.key, pairs)
         kernel = self.kernels.get(key, self)
         if kernel is self:
             gpu, kernel = self.home.gpu, None
             if plan.reads + len(program.loads) + len(program.stores) < gpu.most_buffers:
-                text = plan.text(self.home, deferred, program, pairs)
+                text = plan.text(self.home, program, pairs)
                 kernel = gpu.pipelines.get(text, f"{plan.name}+{program.title}", plan.trusted)
             elif DEBUG >= 3:
                 trace(3, "fusion", lambda: f"{plan.name} cannot bind {program.title} too")
@@ -281,7 +278,7 @@ class Deferrals:
         deferred = promise if program is None else program.joined
         if deferred is None:
             return codegen.elementwise(program, self.home.dialect)
-        return deferred.plan.text(self.home, deferred, program, ())
+        return deferred.plan.text(self.home, program, ())
 
     # For kernels that products cannot join
 

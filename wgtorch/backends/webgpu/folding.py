@@ -85,7 +85,7 @@ class FoldPlan(Plan):
         home.queue.dispatch(kernel, blocks, numbers, groups)
         return (parts,), self.numbers
 
-    def text(self, home: WebGPU, deferred: Deferred, end: Program | None, pairs: Pairs) -> str:
+    def text(self, home: WebGPU, end: Program | None, pairs: Pairs) -> str:
         fold, file = self.fold, self.share.file
         if self.first is not None:
             return fold_codegen.second(fold, self.share.constants, file, home.dialect, end)

@@ -144,8 +144,6 @@ def spread(promise: Promise, out: Layout) -> Promise | None:
             arg = spread(arg, out)
         elif type(arg) is Load:
             arg = at_every_place(arg, out)
-        elif type(arg) is Deferred:
-            return None
         if arg is None:
             return None
         args.append(arg)

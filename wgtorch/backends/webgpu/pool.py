@@ -7,14 +7,14 @@ meets the same blocks again, and finds its bind groups made.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Any
 from weakref import ref
 
 import wgpu
 
-from wgtorch.errors import OutOfMemoryError
+from wgtorch.errors import DeviceLostError, OutOfMemoryError
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 SLACK = 16  # bytes behind every block: kernels read and write by fours
@@ -48,6 +48,19 @@ class Buffer:
 
     __slots__ = ("__weakref__", "block")
     block: Block
+
+
+def blocks_of(buffers: Iterable[Buffer]) -> list[Block]:
+    """Their blocks, all of which are still there."""
+    blocks = [buffer.block for buffer in buffers]
+    for block in blocks:
+        if block.handle is None:
+            raise lost()
+    return blocks
+
+
+def lost() -> DeviceLostError:
+    return DeviceLostError("the data of this tensor went with a webgpu device that was lost")
 
 
 class Live:
