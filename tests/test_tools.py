@@ -52,6 +52,10 @@ def report(chosen=None, adapters=(), why="no WebGPU adapter found; install one")
     return {"chosen": chosen, "adapters": list(adapters), "why": why}
 
 
+def adapter(backend, is_software=False):
+    return {"backend": backend, "is_software": is_software}
+
+
 def run(*command: str, **variables: str) -> subprocess.CompletedProcess:
     done = [sys.executable, *command]
     env = os.environ | variables
@@ -145,7 +149,7 @@ def test_old_pythons_can_read_the_tools(name):
 
 def test_an_adapter_that_is_there_is_asked_for_once(answers):
     reports, installed = answers
-    reports.append(report("Card (discrete, Vulkan)", ["Card"]))
+    reports.append(report("Card (discrete, Vulkan)", [adapter("Vulkan")]))
     assert drivers.find(Path("python"), {}) == "Card (discrete, Vulkan)"
     assert drivers.find(Path("python"), {}) == "Card (discrete, Vulkan)"
     assert installed == []
@@ -153,7 +157,7 @@ def test_an_adapter_that_is_there_is_asked_for_once(answers):
 
 def test_what_was_found_with_one_driver_says_nothing_of_another(answers):
     reports, _ = answers
-    reports += [report("A", ["A"]), report("B", ["B"])]
+    reports += [report(name, [adapter("Vulkan")]) for name in "AB"]
     assert drivers.find(Path("python"), {"VK_DRIVER_FILES": "a.json"}) == "A"
     assert drivers.find(Path("python"), {"VK_DRIVER_FILES": "b.json"}) == "B"
 
@@ -161,9 +165,24 @@ def test_what_was_found_with_one_driver_says_nothing_of_another(answers):
 def test_without_an_adapter_mesa_is_installed(answers, monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
     reports, installed = answers
-    reports += [report(), report("llvmpipe (cpu, Vulkan)", ["llvmpipe"])]
+    reports += [report(), report("llvmpipe (cpu, Vulkan)", [adapter("Vulkan", True)])]
     assert drivers.find(Path("python"), {}) == "llvmpipe (cpu, Vulkan)"
     assert installed == ["mesa-vulkan-drivers"]
+
+
+@pytest.mark.parametrize(
+    "wish, software, expected",
+    [(None, True, ["mesa-vulkan-drivers"]), ("gl", True, []), (None, False, [])],
+)
+def test_beside_software_opengl_mesa_vulkan_is_installed(
+    answers, monkeypatch, wish, software, expected
+):
+    monkeypatch.setattr(sys, "platform", "linux")
+    reports, installed = answers
+    reports.append(report("GL", [adapter("OpenGL", software)]))
+    reports.append(report("llvmpipe", [adapter("Vulkan", True), adapter("OpenGL", software)]))
+    drivers.find(Path("python"), {"WGTORCH_ADAPTER": wish} if wish else {})
+    assert installed == expected
 
 
 def test_without_the_rights_one_sentence_and_the_cpu(answers, monkeypatch, capsys):

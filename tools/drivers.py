@@ -38,8 +38,9 @@ def find(python: Path, variables: dict[str, str]) -> str | None:
     if environment.get("WGTORCH_ADAPTER") == "none":
         return None
     report = ask(python, environment)
-    if not report["adapters"] and sys.platform.startswith("linux"):
-        say("No WebGPU adapter here; Mesa's software Vulkan would be one")
+    if lacks_vulkan(report, environment) and sys.platform.startswith("linux"):
+        found = "only an OpenGL one" if report["adapters"] else "none"
+        say(f"WebGPU adapters here: {found}; Mesa's software Vulkan would be one that does more")
         if apt_install("mesa-vulkan-drivers"):
             report = ask(python, environment)
     if report["chosen"] is None:
@@ -47,6 +48,13 @@ def find(python: Path, variables: dict[str, str]) -> str | None:
         return None
     remember(**{key: report["chosen"]})
     return report["chosen"]
+
+
+def lacks_vulkan(report: dict, environment: dict[str, str]) -> bool:
+    """Whether software Vulkan would be the best adapter: there is none, or llvmpipe's OpenGL."""
+    if environment.get("WGTORCH_ADAPTER") and report["adapters"]:
+        return False
+    return all(a["is_software"] and a["backend"] == "OpenGL" for a in report["adapters"])
 
 
 def ask(python: Path, environment: dict[str, str]) -> dict:
