@@ -146,7 +146,7 @@ def special_functions() -> list[Entry]:
     return [
         *found,
         Entry("lgamma", lgamma, 1e-6, ROOTED),
-        Entry("digamma", special.digamma, 4e-6, ROOTED),  # far left two terms of size 10 cancel
+        Entry("digamma", special.digamma, 1e-6, ROOTED),
         Entry("sinc", np.sinc, 1e-6, ROOTED),
         Entry("gelu_slope", gelu_slope, 1e-6, ROOTED),
         Entry("gelu_tanh", tanh_gelu, 1e-6, ROOTED),  # its far tail is 0 in PyTorch's float32

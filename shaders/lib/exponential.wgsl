@@ -85,13 +85,18 @@ fn log_result(x: f32, y: f32) -> f32 {
     return select(special, y, bits - 1u < 0x7f7fffffu);
 }
 
-// e * log(2) + log(1 + f)
-fn log_sum(e: f32, f: f32) -> f32 {
+// e * log(2) + log(1 + f) as two floats to add: most of the first product, exact, and the rest
+fn log_pair(e: f32, f: f32) -> vec2<f32> {
     let p = 0.3333333 + f * (-0.2500082 + f * (0.2000124 + f * (-0.16623408
         + f * (0.14201628 + f * (-0.13159683 + f * (0.12761861 + f * -0.076357506))))));
     let square = f * f;
     let rest = f - (0.5 * square - (square * f * p + e * 1.4286068e-6));
-    return e * 0.693145752 + held_f32(rest);
+    return vec2<f32>(e * 0.693145752, held_f32(rest));
+}
+
+fn log_sum(e: f32, f: f32) -> f32 {
+    let parts = log_pair(e, f);
+    return parts.x + parts.y;
 }
 
 fn log_f32(x: f32) -> f32 {

@@ -179,27 +179,42 @@ fn lgamma_f32(x: f32) -> f32 {
     return select(select(result, float_of(0x7f800000u), pole), x, is_nan_f32(x));
 }
 
-// Derivative of lgamma for x > 0: up to six steps, then the asymptotic series.
-fn digamma_positive(x: f32) -> f32 {
+// Derivative of lgamma for finite x > 0, as a pair: up to six steps, then the asymptotic series.
+fn digamma_pair(x: f32) -> vec2<f32> {
     var y = x;
-    var sum = 0.0;
+    var sum = vec2<f32>(0.0);
     for (var k = 0; k < 6; k++) {
+        let added = pair_of_sum(sum.x, 1.0 / y);
         let step = y < 6.0;
-        sum = select(sum, sum + 1.0 / y, step);
+        sum = select(sum, vec2<f32>(added.x, sum.y + added.y), step);
         y = select(y, y + 1.0, step);
     }
     let inverse = 1.0 / y;
     let z = inverse * inverse;
     let series = z * (0.083333336 + z * (-0.008333334 + z * (0.003968254 + z * -0.004166667)));
-    return log_f32(y) - 0.5 * inverse - series - sum;
+    let parts = log_parts(y);
+    let logarithm = log_pair(parts.x, parts.y);
+    let large = pair_of_sum(logarithm.x, -sum.x);
+    return vec2<f32>(large.x, large.y + (logarithm.y - 0.5 * inverse - series - sum.y));
+}
+
+// pi cot(pi x) as two floats to add: 1 / d - 2d / (1 - d^2) - 2 (sum over k of (zeta(2k) - 1) d^(2k - 1))
+// of the distance d from the nearest whole number.
+fn pi_cot_pi_pair(x: f32) -> vec2<f32> {
+    let d = x - round(x);
+    let z = d * d;
+    let series = 0.644934067 + z * (0.0823232337 + z * (0.0173430620 + z * (0.00407735620
+        + z * (0.000994575128 + z * (0.000246086553 + z * 0.0000612481351)))));
+    let first = pair_div(vec2<f32>(1.0, 0.0), vec2<f32>(d, 0.0));
+    return vec2<f32>(first.x, first.y - 2.0 * d * (1.0 / (1.0 - z) + series));
 }
 
 fn digamma_f32(x: f32) -> f32 {
-    let a = abs(x);
-    let right = digamma_positive(a);
-    // digamma(-a) = digamma(a) + 1 / a + pi / tan(pi a)
-    let left = right + 1.0 / a + 3.1415927 * (sin_pi(a, 1u) / sin_pi(a, 0u));
-    let side = select(right, left, signbit_f32(x));
+    // digamma(-a) = digamma(1 + a) + pi cot(pi a); far left both are large and cancel at the roots
+    let negative = signbit_f32(x);
+    let right = digamma_pair(select(x, 1.0 - x, negative));
+    let both = pair_add(right, select(vec2<f32>(0.0), pi_cot_pi_pair(-x), negative));
+    let side = select(both.x + both.y, x, is_inf_f32(x));
     let result = select(side, -1.0 / x, magnitude(x) < 0x30000000u);
     let undefined = signbit_f32(x) & ((trunc(x) == x) | is_inf_f32(x)) & (magnitude(x) != 0u);
     let checked = select(result, float_of(0x7fc00000u), undefined | is_nan_f32(x));
