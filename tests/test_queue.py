@@ -4,6 +4,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
+from wgtorch.backends.webgpu import native
 from wgtorch.backends.webgpu import queue as queues
 from wgtorch.device import Device
 
@@ -66,3 +67,14 @@ def test_a_software_adapter_gets_all_at_once(webgpu):
     for _ in range(10):
         x = x + x.sum()
     assert queue.counted["submits"] == before and x[0].item() > 1
+
+
+@pytest.mark.parametrize("spin, asked", [(10.0, [False, False, False]), (0.0, [True])])
+def test_a_wait_for_a_gpu_asks_before_it_sleeps(idle, monkeypatch, spin, asked):
+    if not isinstance(idle, native.NativeQueue):
+        pytest.skip("the public API has no such wait")
+    calls = []
+    monkeypatch.setattr(native, "poll", lambda _, sleeps, __: calls.append(sleeps) or [2, 2, 3][len(calls) - 1])
+    monkeypatch.setattr(native, "SPIN", spin)
+    idle.wait()
+    assert calls == asked
