@@ -73,8 +73,10 @@ def test_a_software_adapter_gets_all_at_once(webgpu):
 def test_a_wait_for_a_gpu_asks_before_it_sleeps(idle, monkeypatch, spin, asked):
     if not isinstance(idle, native.NativeQueue):
         pytest.skip("the public API has no such wait")
-    calls = []
-    monkeypatch.setattr(native, "poll", lambda _, sleeps, __: calls.append(sleeps) or [2, 2, 3][len(calls) - 1])
+    calls, answers = [], [2, 2, 3]  # of which the lowest bit counts
+    monkeypatch.setattr(
+        native, "poll", lambda _, sleeps, __: calls.append(sleeps) or answers[len(calls) - 1]
+    )
     monkeypatch.setattr(native, "SPIN", spin)
     idle.wait()
     assert calls == asked

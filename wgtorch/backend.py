@@ -52,7 +52,7 @@ class Backend(Protocol):
     def assign(self, storage: Storage, layout: Layout, source: View) -> None:
         """Puts a Value into `storage` that has `source` where `layout` points.
 
-        `source` has the layout's shape and the storage's dtype and device.
+        `source` has the layout's shape and the storage's dtype and device; who calls is in a turn.
         """
 
     def reseen(self, value: Value, dtype: DType) -> Value:

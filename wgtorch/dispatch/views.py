@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 new = object.__new__
 
 
-def seen_as(layout: Any, args: tuple, given: dict[str, Any]) -> tuple:
+def seen_as(layout: Any, args: tuple, given: dict[str, Any]) -> Any:
     """What a view depends on; 1.0 is not 1 here, nor in a size."""
+    if not args and not given:
+        return layout
     key = (layout, args, *map(type, args))
     if args and type(args[0]) is tuple:
         key += tuple(map(type, args[0]))

@@ -29,6 +29,7 @@ from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer, lost
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
+from wgtorch.backends.webgpu.recognition import program_of
 from wgtorch.backends.webgpu.slowness import complex_apart
 from wgtorch.backends.webgpu.spelling import is_known, lacks_double
 from wgtorch.backends.webgpu.structured import Launcher
@@ -49,8 +50,8 @@ LITTLE, SPARSE = 1 << 14, 4  # bytes of a value that travel with any part; eleme
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 RECENT = 1 << 14  # elementwise ops whose results, where they are alive, `synchronize` computes
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
-IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "assign", "reseen",
-           "fill", "load", "synchronize", "empty_cache")  # fmt: skip
+IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "reseen", "fill",
+           "load", "synchronize", "empty_cache")  # fmt: skip
 FILLED = (
     "computed already, so nothing waits here; ops on it that are not read yet, as in"
     " (x * 2).exp().explain(), show the kernel that would run"
@@ -79,6 +80,7 @@ class WebGPU:
         self.structured = self.launcher.structured
         if traits.compiles_slowly:
             self.elementwise = complex_apart(self)  # type: ignore[method-assign]
+        self.fulfil = self.fill  # for those who are in a turn
         for name in IN_TURN:
             setattr(self, name, in_turn(getattr(self, name)))
 
@@ -115,14 +117,15 @@ class WebGPU:
         operands, size = [], 1
         for arg in args:
             if isinstance(arg, View):
-                view, value = arg, arg.storage.value
-                arg = value.promise or value.load
-                if arg is None or arg.layout is not out or view.layout is not out:
+                value = arg.storage.value
+                known = value.promise or value.load
+                if known is None or known.layout is not out or arg.layout is not out:
                     number = getattr(value.promise, "number", None)
-                    arg = self._operand(view, out) if number is None else number
-                    size += getattr(arg, "size", 0)  # a number has none
+                    known = self._operand(arg, out) if number is None else number
+                    size += getattr(known, "size", 0)  # a number has none
                 else:  # what `_operand` would answer, without the call
-                    size += arg.size
+                    size += known.size
+                arg = known
             elif type(arg) is int and not LEAST_INT <= arg < MOST_INT:
                 raise OverflowError(f"{typed.op.name}: {arg} is too big for any integer dtype")
             elif typed.narrow:
@@ -138,8 +141,7 @@ class WebGPU:
         return value
 
     def draw(self, op, seed, offset, out):
-        load = drawn(op, seed, offset, out)
-        copy = REGISTRY["copy"].at(op.dtype)  # type: ignore[attr-defined]
+        copy, load = REGISTRY["copy"].at(op.dtype), drawn(op, seed, offset, out)  # type: ignore
         value = promised(self.device, copy, (load,), {}, out)
         self.remember(value.promise.target)
         return value
@@ -148,7 +150,7 @@ class WebGPU:
         out = Layout.contiguous(view.layout.shape)
         operand = self._operand(view, out)
         if type(operand) is Deferred:  # no op stands between: nothing can join it
-            self.fill(view.storage.value)
+            self.fulfil(view.storage.value)
             operand = self._operand(view, out)
         return operand
 
@@ -163,7 +165,7 @@ class WebGPU:
             self._put(operand, storage.value, layout)
 
     def reseen(self, value, dtype):
-        self.fill(value)
+        self.fulfil(value)
         return Value(self.device, dtype, value.nbytes // dtype.itemsize, value.buffer)
 
     def synchronize(self):
@@ -172,7 +174,7 @@ class WebGPU:
             value = oldest()()
             promise = None if value is None else value.promise
             if type(promise) is Promise and not promise.is_constant:
-                self.fill(value)
+                self.fulfil(value)
         self.dock.finish()
 
     def explain(self, view: View) -> str:
@@ -252,7 +254,7 @@ class WebGPU:
             if value is None:
                 value = Value(self.device, source.dtype, source.layout.numel, None, source)
                 source.target = ref(value)
-            self.fill(value)
+            self.fulfil(value)
         return source.filled
 
     def fill(self, value: Value) -> None:
@@ -262,9 +264,8 @@ class WebGPU:
                 promise.fulfil(value)
             return
         if self.holdings.noted and self.holdings.press():
-            self.fill(value)
-            return
-        program = Program(promise)
+            return self.fulfil(value)
+        program = program_of(promise)
         if program.joined is not None:
             program = self.deferrals.join(program)
             if program is None:
@@ -275,7 +276,7 @@ class WebGPU:
         pairs = takeovers(program) if numel >= LEAST else ()
         kernel = self.kernels.get((program.key, pairs) if pairs else program.key)
         if kernel is None:
-            program, pairs, kernel = self._elementwise_kernel(program, pairs)
+            kernel, program, pairs = self._elementwise_kernel(program, pairs)
         blocks, count = self.blocks(program, pairs), (numel + 3) // 4
         if count <= GROUP:
             groups = ONE
@@ -295,7 +296,7 @@ class WebGPU:
                     raise lost()
                 blocks.append(block)
         if len(stores) == 1 and not pairs:
-            step = stores[0]
+            (step,) = stores
             blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))
         elif stores:
             self._keep_all(program, pairs, blocks)
@@ -331,7 +332,7 @@ class WebGPU:
         """The storage's buffer may be written: nobody else reads it."""
         if type(storage) is Lens:
             return self.own(storage.base)
-        self.fill(storage.value)
+        self.fulfil(storage.value)
         if held_alone(storage):
             return
         value = storage.value
@@ -358,16 +359,15 @@ class WebGPU:
 
     # Kernels met for the first time
 
-    def _elementwise_kernel(
-        self, program: Program, pairs: codegen.Pairs
-    ) -> tuple[Program, codegen.Pairs, Kernel]:
+    def _elementwise_kernel(self, program: Program, pairs: codegen.Pairs) -> tuple:
+        """The kernel, of the program and pairs that it came to."""
         fitting = self.fitting(program)
         if fitting is not program:
             program, pairs = fitting, ()
         text = codegen.elementwise(program, self.dialect, pairs)
         kernel = self.gpu.pipelines.get(text, program.title)
         self.kernels[(program.key, pairs) if pairs else program.key] = kernel
-        return program, pairs, kernel
+        return kernel, program, pairs
 
     def fitting(self, program: Program, spare: int = 0) -> Program:
         """The program, some of its steps run ahead if a kernel cannot bind or read as much."""

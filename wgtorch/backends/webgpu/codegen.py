@@ -175,7 +175,7 @@ def lane_function(writer: Writer, program: Program, results: list, name: str = "
         f"x{n}: {dialect.type_of(load.dtype)}" for n, load in enumerate(program.loads)
     )
     body = [f"let v{n} = {call(writer, program, step)};" for n, step in enumerate(program.steps)]
-    names = [name_of(program, r) for r in results]
+    names = [program.name_of(r) for r in results]
     kinds = [dialect.type_of(r.dtype) for r in results]
     if len(results) == 1:
         kind, answer = kinds[0], names[0]
@@ -239,7 +239,7 @@ def value_of(writer: Writer, program: Program, arg, dtype: DType) -> str:
             said = converted(scalar(writer, complex64, complex), complex64, bool_, dialect)
             return converted(said, bool_, dtype, dialect)
         return scalar(writer, dtype, type(arg))
-    value, have = name_of(program, arg), arg.dtype
+    value, have = program.name_of(arg), arg.dtype
     if dtype is BOOL_AS:  # 0.3 is true, and so is 2 ** 32
         value, have = converted(value, have, bool_, dialect), bool_
     value = converted(value, have, dtype, dialect)
@@ -261,15 +261,6 @@ def scalar(writer: Writer, dtype: DType, kind: type = float) -> str:
     if dtype.wgsl == "i64" and not dialect.emulates(dtype):
         return f"i64_of_words({value})"
     return f"f64_of_words({value})" if dtype.wgsl == "f64" else value
-
-
-def name_of(program: Program, value: Promise | Load | Deferred) -> str:
-    if isinstance(value, Promise) and value.filled:
-        value = value.filled
-    elif isinstance(value, Deferred) and value.result is not None:
-        value = value.load
-    place = program.place[value]
-    return f"v{place}" if place >= 0 else f"x{-1 - place}"
 
 
 # Whole kernels

@@ -30,6 +30,7 @@ from wgtorch.backends.webgpu.fusion import (
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Buffer, blocks_of
 from wgtorch.backends.webgpu.queue import PATIENCE
+from wgtorch.backends.webgpu.recognition import program_of
 from wgtorch.backends.webgpu.steps import Step, dispatched
 from wgtorch.backends.webgpu.takeover import LEAST, takeovers
 from wgtorch.config import DEBUG, MAX_FUSED, trace
@@ -83,7 +84,8 @@ class PassPlan(Plan):
         self.op, self.last, self.bound = call.op, last, bound
         *self.before, step = steps
         self.kernel, self.groups, self.nanoseconds = step.kernel, step.groups, step.nanoseconds
-        self.numbers, self.slots = step.numbers, step.slots[:-1]
+        self.numbers, slots = step.numbers, step.slots[:-1]
+        self.slots = None if slots == (*range(len(call.layouts)),) else slots  # None: all operands
         self.reads, self.by_fours = len(last.reads), last.by_fours
         self.trusted = last.shader not in library.OWN
 
@@ -92,7 +94,9 @@ class PassPlan(Plan):
         if self.before:
             buffers = [*buffers, None]  # the result's place
             dispatched(home, self.before, buffers)
-        return [buffers[slot] for slot in self.slots], self.numbers
+        if self.slots is not None:
+            buffers = [buffers[slot] for slot in self.slots]
+        return buffers, self.numbers
 
     def text(self, home: WebGPU, end: Program | None, pairs: Pairs) -> str:
         return written(self.op, self.last, self.bound, home.dialect, end, pairs)
@@ -130,7 +134,7 @@ class Deferrals:
             if arg is not None:
                 value = arg.storage.value
                 if value.promise is not None:
-                    home.fill(value)
+                    home.fulfil(value)
                 buffers.append(value.buffer)
         return (self.put_off(Deferred.of(plan, buffers)),)
 
@@ -153,7 +157,7 @@ class Deferrals:
         while waits and standing:
             value = standing.pop()()  # the youngest: it may have the others for its steps
             if value is not None and type(value.promise) is Promise:
-                program = Program(value.promise)
+                program = program_of(value.promise)
                 if program.joined in waits:
                     self.join(program)
         while waits:
@@ -224,14 +228,14 @@ class Deferrals:
                 if rival.result is None:
                     self.launch(rival)
             program = Program(program.root)
-        if program.joined is None:
+        deferred, value = program.joined, None
+        if deferred is None:
             return program
-        self.gone(program.joined)
-        value = None
-        if program.joined.target() is None and references(program) > ALONE:
-            value = self._awaited(program.joined)  # others read it too, so it must be stored
+        self.gone(deferred)
+        if deferred.target() is None and references(program) > ALONE:
+            value = self._awaited(deferred)  # others read it too, so it must be stored
             program = Program(program.root)
-        deferred, plan = program.joined, program.joined.plan
+        plan = deferred.plan
         pairs = takeovers(program) if plan.by_fours and plan.numel >= LEAST else ()
         kernel = self._kernel(plan, program, pairs)
         if kernel is None:
@@ -310,14 +314,14 @@ def waits_for(steps: list[Promise]) -> Deferred | None:
 
 
 def references(program: Program) -> int:
-    """How many hold what joins the program; its own steps are not counted."""
+    """How many hold what joins the program, who asks among them; its own steps are not counted."""
     return sys.getrefcount(program.joined) - program.joins
 
 
 def references_when_alone() -> int:
-    program = Program.__new__(Program)
-    program.joined, program.joins = Deferred.__new__(Deferred), 0
-    program.loads, program.place = [program.joined], {program.joined: -1}
+    program, deferred = Program.__new__(Program), Deferred.__new__(Deferred)
+    program.joined, program.joins = deferred, 0
+    program.loads = [deferred]
     return references(program)
 
 

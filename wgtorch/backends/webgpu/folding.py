@@ -16,6 +16,7 @@ from wgtorch.backends.webgpu.deferral import LITTLE, Plan
 from wgtorch.backends.webgpu.fusion import DRAWN, PUT_OFF, Deferred, Load, Program, Promise
 from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Buffer
+from wgtorch.backends.webgpu.recognition import program_of
 from wgtorch.backends.webgpu.spelling import is_known
 from wgtorch.backends.webgpu.walks import Walk, walk
 from wgtorch.config import MAX_FUSED
@@ -109,7 +110,7 @@ class Folder:
                 launch = self._remembered(fold, fold, Program(source))
             loads, numbers = (source,), launch.numbers + launch.more
         else:
-            program = Program(source)
+            program = program_of(source)
             places = [load.layout for load in program.loads]
             launch = self.ready.get((fold, *program.key, *places))
             if launch is None:

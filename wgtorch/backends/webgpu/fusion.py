@@ -210,11 +210,11 @@ class Deferred:
 class Program:
     """A straight-line list of scalar steps: everything needed to compute `root`."""
 
-    __slots__ = ("joined", "joins", "key", "load_numbers", "loads", "place", "rivals", "root",
-                 "scalars", "steps", "stores")  # fmt: skip
+    __slots__ = ("joined", "joins", "key", "load_numbers", "loads", "rivals", "root", "scalars",
+                 "steps", "stores")  # fmt: skip
     joined: Deferred | None  # what stands among the loads, as the number just computed
     joins: int  # how often it is read
-    rivals: tuple[Deferred, ...]  # others that wait: they must be launched before the program is
+    rivals: dict[Deferred, Any]  # others that wait: they must be launched before the program is
 
     def __init__(self, root: Promise | Load):
         self.root = root
@@ -223,8 +223,8 @@ class Program:
         self.stores = stores = []  # type: ignore[var-annotated]
         self.load_numbers: list[float] = []  # what the kernel reads at run time of the loads
         self.scalars: list[float] = []  # and of the steps
-        self.place = place = {}  # n: step n;  -1 - n: load n
-        self.joined, self.joins, self.rivals = None, 0, ()
+        self.joined, self.joins, self.rivals = None, 0, {}
+        place: dict[Any, int] = {}  # n: step n;  -1 - n: load n
         key: list[Any] = []
         known, n = place.get, 0
         for step in steps:
@@ -248,8 +248,6 @@ class Program:
                 key.append("store")
         if not n:  # a root that needs no computing
             self._read(key)
-        elif self.joined is not None:
-            place[self.joined] = -1 - loads.index(self.joined)
         self.key = tuple(key)  # what the kernel's text depends on
         if DEBUG >= 3:
             trace(3, "fusion", lambda: f"{self.title}: stores {len(stores)}")
@@ -258,7 +256,6 @@ class Program:
         """Of a root that needs no computing."""
         load = self.root if type(self.root) is Load else self.root.filled
         self.loads.append(load)
-        self.place[load] = -1
         key.append(self._placed(load) if load.form else load.kind)
 
     def _met(self, arg: Any) -> Any:
@@ -289,7 +286,7 @@ class Program:
             return -1 - self.loads.index(deferred)
         self.loads.append(deferred)
         if self.joined is not None:
-            self.rivals += (deferred,)
+            self.rivals[deferred] = deferred
             return deferred.kind
         self.joined = deferred
         if deferred.target() is None:
@@ -300,9 +297,19 @@ class Program:
     def read_rivals(self) -> None:
         """As if they were launched: the program's text reads what they leave."""
         for rival in self.rivals:
-            at = self.loads.index(rival)
-            self.loads[at] = load_of(None, rival.layout, rival.dtype)
-            self.place[rival] = -1 - at
+            load = self.rivals[rival] = load_of(None, rival.layout, rival.dtype)
+            self.loads[self.loads.index(rival)] = load
+
+    def name_of(self, arg: Promise | Load | Deferred) -> str:
+        """What a kernel's text calls an operand: v and the number of a step, x and that of a
+        load."""
+        if type(arg) is Promise:
+            if arg.filled is None:
+                return f"v{self.steps.index(arg)}"
+            arg = arg.filled
+        elif type(arg) is Deferred and arg.result is not None:
+            arg = arg.load
+        return f"x{self.loads.index(self.rivals.get(arg, arg))}"
 
     @property
     def numbers(self) -> list[float]:

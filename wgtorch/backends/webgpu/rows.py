@@ -66,7 +66,7 @@ class Rows:
             if arg is not None:
                 value = arg.storage.value
                 if value.promise is not None:
-                    home.fill(value)
+                    home.fulfil(value)
                 blocks.append(value.buffer.block)
         values = []
         for dtype, out in zip(call.out_dtypes, call.outs, strict=True):

@@ -51,7 +51,7 @@ class Scans:
         for arg in args:
             value = arg.storage.value
             if value.promise is not None:
-                home.fill(value)
+                home.fulfil(value)
             blocks.append(value.buffer.block)
         values = [
             Value(home.device, dtype, out.numel, home.take(out.numel * dtype.itemsize))

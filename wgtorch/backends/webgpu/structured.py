@@ -79,7 +79,7 @@ class Launcher:
                 continue
             value = arg.storage.value
             if value.promise is not None:
-                home.fill(value)
+                home.fulfil(value)
             buffers.append(value.buffer)
         for dtype, out in zip(call.out_dtypes, call.outs, strict=True):
             buffer = begun or home.take(out.numel * dtype.itemsize)
@@ -99,7 +99,7 @@ class Launcher:
             value = home.elementwise(promise.typed, promise.args, promise.attrs, promise.layout)
         else:
             value = home.copied(view)
-        home.fill(value)
+        home.fulfil(value)
         return value.buffer
 
     def _plan(self, call: Call) -> list[Pass] | None:

@@ -94,7 +94,6 @@ def counts_when_alone() -> tuple[int, int, int]:
     dying = sys.getrefcount(load.buffer)
     program = Program.__new__(Program)
     program.loads, program.steps = [load], [Promise.__new__(Promise)]
-    program.place = {load: -1, program.steps[0]: 0}
     del load
     return dying, held(program, 0), sys.getrefcount(program.steps[0])
 
