@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import wgtorch as torch
-from wgtorch.dispatch.write import LARGE
+
+SIZE = 100
 
 
 def address(x) -> int:
@@ -23,10 +24,11 @@ WRITES = {
 }
 
 
+@pytest.mark.parametrize("size", [4, 1 << 15])
 @pytest.mark.parametrize("name", WRITES)
-def test_in_its_own_memory(name):
+def test_in_its_own_memory(name, size):
     ours, theirs = WRITES[name]
-    a, b = (np.arange(1, LARGE + 1, dtype=np.float32) % k for k in (101, 7))
+    a, b = (np.arange(1, size + 1, dtype=np.float32) % k for k in (101, 7))
     x, y = torch.tensor(a), torch.tensor(b + 1)
     seen, before, version = x[2:4], address(x), x._version
     assert ours(x, y) is x
@@ -37,7 +39,7 @@ def test_in_its_own_memory(name):
 
 @pytest.mark.parametrize("write", [lambda x: x.mul_(3), lambda x: x.zero_()])
 def test_what_is_saved_keeps_its_values(write):
-    w = torch.full((LARGE,), 2.0, requires_grad=True)
+    w = torch.full((SIZE,), 2.0, requires_grad=True)
     x = w * 1
     product = x * x
     with torch.no_grad():
@@ -47,7 +49,7 @@ def test_what_is_saved_keeps_its_values(write):
 
 
 def test_recorded_writes_are_recorded():
-    w = torch.ones(LARGE, requires_grad=True)
+    w = torch.ones(SIZE, requires_grad=True)
     x = w * 2
     x.mul_(3.0)
     x.sum().backward()
@@ -59,14 +61,14 @@ def test_recorded_writes_are_recorded():
 
 
 def test_operands_that_are_the_target_or_of_another_kind():
-    x = torch.arange(LARGE)
+    x = torch.arange(SIZE)
     x += x
     assert x[:3].tolist() == [0, 2, 4]
     with pytest.raises(RuntimeError, match="can't be cast"):
         x.mul_(0.5)
-    y = torch.ones(LARGE)
+    y = torch.ones(SIZE)
     y += torch.ones(1) * 2
-    y *= torch.ones(LARGE, dtype=torch.float64)
+    y *= torch.ones(SIZE, dtype=torch.float64)
     assert y.dtype is torch.float32 and y[5] == 3
 
 

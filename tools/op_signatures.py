@@ -16,9 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import wgtorch
 from wgtorch.dispatch.doors import FACES
 from wgtorch.op import Elementwise, Op
+from wgtorch.parameters import EMPTY, KEYWORD_ONLY, VAR_POSITIONAL, Parameter
 
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-EMPTY = inspect.Parameter.empty
+AnyParameter = Parameter | inspect.Parameter
+VARIADIC = (VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 TYPES = {"Sizes": "Sizes", "Sizes | None": "Sizes | None", "object": "Any", "Any": "Any"}
 MARKED = {"Condition": "Tensor", "Index": "Tensor", "Tensors": "Sequence[Tensor]",
           "Maybe": "Tensor | None"}  # fmt: skip
@@ -40,7 +41,7 @@ def arguments(op: Op) -> list[Argument]:
     return [argument(op, p, place) for place, p in enumerate(parameters(op))]
 
 
-def parameters(op: Op) -> list[inspect.Parameter]:
+def parameters(op: Op) -> list[AnyParameter]:
     """Those of what users call: of the front, where an op has one."""
     given = list(inspect.signature(FACES[op.name]).parameters.values())
     if any(p.kind in VARIADIC for p in given):
@@ -48,19 +49,19 @@ def parameters(op: Op) -> list[inspect.Parameter]:
     return given
 
 
-def argument(op: Op, p: inspect.Parameter, place: int) -> Argument:
+def argument(op: Op, p: AnyParameter, place: int) -> Argument:
     known = op.parameters.get(p.name, p)
-    if p.kind is p.VAR_POSITIONAL:
+    if p.kind is VAR_POSITIONAL:
         return Argument(f"*{p.name}", "Any", "", False)
     default = "" if p.default is EMPTY else shown(p.default)
-    return Argument(p.name, typed(op, known, p, place), default, p.kind is p.KEYWORD_ONLY)
+    return Argument(p.name, typed(op, known, p, place), default, p.kind is KEYWORD_ONLY)
 
 
 def shown(default: Any) -> str:
     return default.name if hasattr(default, "itemsize") else repr(default)
 
 
-def typed(op: Op, known: inspect.Parameter, p: inspect.Parameter, place: int) -> str:
+def typed(op: Op, known: AnyParameter, p: AnyParameter, place: int) -> str:
     said = "" if known.annotation is EMPTY else str(known.annotation)
     if said in MARKED:
         return MARKED[said]

@@ -1,8 +1,9 @@
-"""A module that is imported when it is first used, so that `import wgtorch` stays quick."""
+"""Modules that are imported when they are first used, so that `import wgtorch` stays quick."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -27,3 +28,16 @@ class Lazy:
         value = getattr(self._module, attribute)
         setattr(self, attribute, value)
         return value
+
+
+def later(scope: dict[str, Any], names: dict[str, str]) -> tuple[Callable, Callable]:
+    """`__getattr__` and `__dir__` of the module whose globals are `scope`, for names that it takes
+    from other modules when they are first asked for."""
+
+    def found(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {scope['__name__']!r} has no attribute {name!r}")
+        value = scope[name] = getattr(importlib.import_module(names[name]), name)
+        return value
+
+    return found, lambda: sorted({*scope, *names})

@@ -10,17 +10,21 @@ the incoming gradient, `result`, an input or attribute, or merely an input's sha
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wgtorch import dtype as dtypes_  # type: ignore[attr-defined, no-redef]
 from wgtorch.dtype import DType, ZeroDim, bool_, result_kind
 from wgtorch.layout import Layout
+from wgtorch.parameters import EMPTY, KEYWORD_ONLY, Parameter, parameters
 from wgtorch.promotion import Folding, is_bool, lacks_complex
+from wgtorch.record import NamedRecord, Record
 from wgtorch.settled import TypedOp, results
+
+if TYPE_CHECKING:
+    from functools import cached_property
+else:
+    from wgtorch.parameters import worked_out as cached_property
 
 REGISTRY: dict[str, Op] = {}
 
@@ -47,13 +51,12 @@ class Table(dict):
         return value
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Op:
+class Op(NamedRecord):
     """The facts that every kind shares."""
 
     reference: Callable
     samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
-    vjp: dict[str, Callable] = field(default_factory=dict)
+    vjp: dict[str, Callable] = {}
     owes_vjp: bool = False  # whether backward is an error while there are no formulas
     derived: tuple[str, ...] = ()  # inputs made of another: its formula counts what these owe
     gate: Callable | None = None  # door -> a door that refuses more, or knows a shorter way
@@ -80,6 +83,8 @@ class Op:
             raise TypeError(f"{self.name} is declared twice")
         REGISTRY[self.name] = self
 
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
@@ -88,15 +93,15 @@ class Op:
         return self.reference.__name__.rstrip("_")
 
     @cached_property
-    def parameters(self) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(self.reference).parameters)
+    def parameters(self) -> dict[str, Parameter]:
+        return parameters(self.reference)
 
     @cached_property
     def markers(self) -> dict[str, str]:
         """The marker of each tensor parameter, '' for none."""
         found = {}
         for name, p in self.parameters.items():
-            said = "" if p.annotation is p.empty else str(p.annotation)
+            said = "" if p.annotation is EMPTY else str(p.annotation)
             if said in ("", *MARKERS):
                 found[name] = said
         return found
@@ -114,19 +119,19 @@ class Op:
     def defaults(self) -> dict[str, Any]:
         """Of the inputs that may be left out."""
         pairs = ((n, self.parameters[n].default) for n in self.inputs)
-        return {n: default for n, default in pairs if default is not inspect.Parameter.empty}
+        return {n: default for n, default in pairs if default is not EMPTY}
 
     @cached_property
-    def begins_with_inputs(self) -> bool:
-        first = list(self.parameters.values())[: len(self.inputs)]
-        return all(p.name in self.inputs and p.kind is not p.KEYWORD_ONLY for p in first)
+    def is_straight(self) -> bool:
+        """Whether the reference takes its inputs, then its attributes, all by place."""
+        named = [p for p in self.parameters.values() if p.kind is KEYWORD_ONLY]
+        return not named and [*self.parameters] == [*self.inputs, *self.attrs]
 
     def invoke(self, arrays: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The reference, on what numpy has."""
         return self.reference(**dict(zip(self.inputs, arrays, strict=True)), **attrs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Elementwise(Op):
     """One number in, one number out, at every index. Broadcasts, promotes, fuses.
 
@@ -139,7 +144,7 @@ class Elementwise(Op):
     # "same" | "float" (integers: default) | "bool" | "real", "complex": dtype of parts, of both
     result: str = "same"
     # category (or "any bool": of a bool among others) -> PyTorch's complaint
-    refuses: dict[str, str] = field(default_factory=dict)
+    refuses: dict[str, str] = {}
     inplace: bool = True
     apart: str = "part"
     tensors: int = 0  # how many inputs, from the first, must not be numbers
@@ -197,7 +202,6 @@ class Elementwise(Op):
         return self.wgsl[""]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reduction(Folding, Op):
     """Folds whole axes into one number, or a few, with an associative `combine(a, b)`.
 
@@ -219,7 +223,7 @@ class Reduction(Folding, Op):
     arg: bool = False
     empty: str = ""  # PyTorch's complaint when there is nothing to fold and no identity
     no_dims: str = "all"  # what `dim=()` folds: "all" | "none"
-    refuses: dict[str, str] = field(default_factory=dict)  # category -> PyTorch's complaint
+    refuses: dict[str, str] = {}  # category -> PyTorch's complaint
     arrange: Callable | None = None  # (args, given) -> both, as the attributes are declared
 
     @cached_property
@@ -228,7 +232,6 @@ class Reduction(Folding, Op):
         return results(self.name, self.outputs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Draw(Op):
     """Random numbers, which depend on a seed and an offset only (see philox.py).
 
@@ -239,7 +242,6 @@ class Draw(Op):
     dtype: DType
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ViewOp(Op):
     """Moves no data: a new Layout over the same Storage, or None where only a copy can do it."""
 
@@ -247,7 +249,6 @@ class ViewOp(Op):
     dtype: Callable[..., DType] | None = None  # dtype, attrs -> what the elements are seen as
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Structured(Op):
     """Has kernels of its own. `shape` and `dtype` say what comes out, and raise what is wrong.
 
@@ -269,7 +270,6 @@ class Structured(Op):
         return results(self.name, self.outputs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Map(Structured):
     """Element i of the result by `value_at(i)` of a shader that reads inputs as `NAME_at(place)`.
 
@@ -278,13 +278,12 @@ class Map(Structured):
     """
 
     shader: str
-    numbers: Callable[..., tuple[float, ...]] = lambda facts: ()
-    places: Callable[..., dict[str, Layout]] = lambda facts: {}
-    complaint: Callable[..., str] = lambda facts: ""
-    constants: Callable[..., dict[str, int | bool]] = lambda facts: {}
+    numbers: Callable[..., tuple[float, ...]] = staticmethod(lambda facts: ())
+    places: Callable[..., dict[str, Layout]] = staticmethod(lambda facts: {})
+    complaint: Callable[..., str] = staticmethod(lambda facts: "")
+    constants: Callable[..., dict[str, int | bool]] = staticmethod(lambda facts: {})
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Rowwise(Structured):
     """Folds `dims` of its first input, and maps each element with what was folded.
 
@@ -294,10 +293,9 @@ class Rowwise(Structured):
 
     shader: str
     dims: Callable[..., tuple[int, ...]]  # shape of the first input, attrs -> the folded ones
-    absent: dict[str, str] = field(default_factory=dict)  # WGSL for inputs that were left out
+    absent: dict[str, str] = {}  # WGSL for inputs that were left out
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scan(Folding, Structured):
     """Folds each element with all before it along `dim`; the terms are those of Reduction.
 
@@ -312,7 +310,7 @@ class Scan(Folding, Structured):
     folds: str = "same"
     result: str | tuple[str, ...] = "same"
     arg: bool = False
-    refuses: dict[str, str] = field(default_factory=dict)
+    refuses: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -320,7 +318,6 @@ class Scan(Folding, Structured):
         object.__setattr__(self, "dtype", kinds)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Join(Structured):
     """Several tensors, each written into its place of one result.
 
@@ -330,15 +327,13 @@ class Join(Structured):
     places: Callable[..., list[Layout]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Composite(Op):
     """A formula of other ops, written on tensors; it needs no kernel and no gradient."""
 
     function: Callable
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Record):
     """What a plan may depend on: everything but data."""
 
     layouts: tuple[Layout | None, ...]  # of the inputs; for `Tensors` a tuple of layouts
@@ -353,8 +348,7 @@ class Facts:
         return self.outs[0]
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(Record):
     """One dispatch. Buffers are named: an input's name, `result` (or an output's name), or a
     temporary's (`temps`: name -> (dtype, number of elements), seen by this and later passes).
     """

@@ -11,9 +11,15 @@ Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # it takes a millisecond
+    from numpy.typing import NDArray
+
+    Words = NDArray[np.uint32]
+    Lanes = tuple[NDArray[np.uint64], ...]
 
 MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 WEYL = (0x9E3779B9, 0xBB67AE85)
@@ -22,9 +28,6 @@ HALF = np.uint64(32)
 ROUNDS = 10
 CHUNK = 1 << 14  # blocks at once: their lanes stay in the cache
 UNIT = np.float32(2.0**-24)
-
-Words = NDArray[np.uint32]
-Lanes = tuple[NDArray[np.uint64], ...]
 
 
 def blocks(count: int) -> int:

@@ -17,10 +17,8 @@ PLACE]; PLACE is the tensor's name, unless other tensors have such names.
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,10 +49,12 @@ from wgtorch.dtype import (
     uint8,
 )  # fmt: skip
 from wgtorch.errors import DTypeNotFoundError
+from wgtorch.lazy import Lazy
 from wgtorch.sharing import Shelf, shared
 from wgtorch.size import Size
 from wgtorch.tensor import Tensor
 
+base64, json = Lazy("base64"), Lazy("json")
 CODES = {
     "BOOL": bool_,
     "U8": uint8,
@@ -166,7 +166,7 @@ def encoded(obj: Any, path: str, tensors: dict[str, Tensor]) -> Any:
     if isinstance(obj, complex):
         return {"complex": [obj.real, obj.imag]}
     if isinstance(obj, bytes):
-        return {"bytes": b64encode(obj).decode()}
+        return {"bytes": base64.b64encode(obj).decode()}
     if isinstance(obj, DType):
         return {"dtype": obj.name}
     if isinstance(obj, Device):
@@ -213,7 +213,7 @@ def decoded(tree: Any, shelf: Shelf) -> Any:
     if kind == "complex":
         return complex(*value)
     if kind == "bytes":
-        return b64decode(value, validate=True)
+        return base64.b64decode(value, validate=True)
     if kind in ("dict", "ordered"):
         pairs = [(key, decoded(entry, shelf)) for key, entry in value]
         return OrderedDict(pairs) if kind == "ordered" else dict(pairs)

@@ -1,5 +1,7 @@
 """Reverse-mode differentiation. Knows ops by their formulas, never their kernels."""
 
+from typing import TYPE_CHECKING
+
 from wgtorch.autograd import (
     anomaly_mode,
     forward_ad,
@@ -37,7 +39,6 @@ from wgtorch.autograd.graph import (
     register_multi_grad_hook,
     save_on_cpu,
     saved_tensors_hooks,
-    spill_to_disk,
 )
 from wgtorch.autograd.mode import (
     enable_grad,
@@ -49,6 +50,12 @@ from wgtorch.autograd.mode import (
 )
 from wgtorch.autograd.saved_tensor import SavedTensor
 from wgtorch.autograd.variable import Variable
+from wgtorch.lazy import later
+
+if TYPE_CHECKING:
+    from wgtorch.autograd.spill import spill_to_disk
+
+__getattr__, __dir__ = later(globals(), {"spill_to_disk": "wgtorch.autograd.spill"})
 
 __all__ = [
     "Function",

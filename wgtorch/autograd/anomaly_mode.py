@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from typing import Any
+
+from wgtorch.lazy import Lazy
+
+traceback = Lazy("traceback")
 
 
 class _Anomaly:

@@ -14,8 +14,10 @@ from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.errors import no_room, with_room
 from wgtorch.layout import remembered
+from wgtorch.op import Join
 from wgtorch.storage import Lens, Storage, Value, View, gift
 
+new = object.__new__
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
 
 
@@ -94,26 +96,27 @@ class CPU:
         ready = call.ready
         if ready is None:
             ready = call.ready = self._prepared(call)
-        reference, dtype, out = ready
+        reference, attrs, dtype, out, computes = ready
         arrays = self._arrays(args)
-        token = hush(IGNORE)
+        token = hush(IGNORE) if computes else None
         try:
             if reference is None:
                 return self._several(call, args, arrays)
-            attrs = call.attrs
-            result = reference(*arrays, **attrs) if attrs else reference(*arrays)
-            return (self._made(result, dtype, out, arrays),)
+            return (self._made(reference(*arrays, *attrs), dtype, out, arrays),)
         except MemoryError as error:
             raise no_room(error) from None
         finally:
-            restore(token)
+            if computes:
+                restore(token)
 
     def _prepared(self, call):
-        """(the reference, where it just takes the inputs and gives one result; of which dtype and
-        layout)."""
+        """(the reference, where it just takes the inputs, then attributes, and gives one result;
+        those; its dtype and layout; whether it computes, and does not only move, numbers)."""
         op = call.op
-        simple = op.begins_with_inputs and not op.outputs and not op.starts_as
-        return op.reference if simple else None, call.out_dtypes[0], call.outs[0]
+        simple = op.is_straight and not op.outputs and not op.starts_as
+        attrs = [call.attrs[name] for name in op.attrs] if simple else ()
+        reference = op.reference if simple else None
+        return reference, attrs, call.out_dtypes[0], call.outs[0], not isinstance(op, Join)
 
     def _several(self, call, args, arrays):
         if call.op.starts_as:
@@ -229,9 +232,10 @@ class CPU:
                     break
             else:
                 flat = result.ravel()  # a copy, if it does not lie row by row
-                value = Value(self.device, dtype, out.numel, flat)
-                if flat.base is result and out.shape:
-                    value.load = (out, result)
+                value = new(Value)  # without the call of a class
+                value.device, value.dtype, value.numel = self.device, dtype, out.numel
+                value.buffer, value.promise = flat, None
+                value.load = (out, result) if flat.base is result and out.shape else None
                 return value
         if result.shape != out.shape:
             if not result.shape:

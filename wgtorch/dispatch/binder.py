@@ -5,7 +5,6 @@ Binding happens per kind of signature: names are looked at only when names were 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -15,17 +14,18 @@ from wgtorch.errors import DeviceError
 from wgtorch.integers import OTHERS, int_places, integer, integers
 from wgtorch.op import Elementwise, Op
 from wgtorch.ops.arguments import no_numbers
+from wgtorch.parameters import EMPTY, KEYWORD_ONLY
 from wgtorch.storage import View
 
 NUMBERS = frozenset((float, int, bool, complex))
-MISSING = inspect.Parameter.empty
+MISSING = EMPTY
 
 
 def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
     """Splits what was given, by position or by name, into inputs and attributes."""
     names = tuple(op.parameters)
     defaults = tuple(p.default for p in op.parameters.values())
-    positional = sum(p.kind is not p.KEYWORD_ONLY for p in op.parameters.values())
+    positional = sum(p.kind is not KEYWORD_ONLY for p in op.parameters.values())
     least = max((i + 1 for i, d in enumerate(defaults) if d is MISSING), default=0)
     inputs = tuple(names.index(n) for n in op.inputs)
     attrs = tuple((n, names.index(n)) for n in op.attrs)
@@ -100,7 +100,7 @@ def _place_of_sizes(op: Op, names: tuple[str, ...]) -> tuple[int | None, int]:
 def signature(op: Op) -> str:
     parts, starred = [], False
     for name, p in op.parameters.items():
-        if p.kind is p.KEYWORD_ONLY and not starred:
+        if p.kind is KEYWORD_ONLY and not starred:
             starred = True
             parts.append("*")
         parts.append(name if p.default is MISSING else f"{name}={p.default}")

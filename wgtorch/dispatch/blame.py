@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.op import Op
+from wgtorch.parameters import VAR_POSITIONAL
 from wgtorch.storage import View
 
 ARRAYS = (np.ndarray, np.generic)
@@ -16,7 +17,7 @@ ARRAYS = (np.ndarray, np.generic)
 
 def blamed(op: Op, args: tuple, given: dict[str, Any], error: AttributeError) -> Exception:
     """PyTorch's complaint about the argument that lacks what a tensor has; else the error."""
-    names = [n for n, p in op.parameters.items() if p.kind is not p.VAR_POSITIONAL]
+    names = [n for n, p in op.parameters.items() if p.kind is not VAR_POSITIONAL]
     is_method = op.method and args and isinstance(args[0], View)
     return culprit(op.name.strip("_"), names, 0 if is_method else 1, args, given, error)
 

@@ -148,10 +148,18 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
             key += (a.layout, value.dtype, device)
             wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
         elif type(a) is tuple or type(a) is list:
-            more, inner, wanted = facts_of(a)
             key += (tuple, len(a))
-            key += more
-            device, wants = inner or device, wants or wanted
+            for t in a:
+                if isinstance(t, View):  # as above, without the call
+                    storage = t.storage
+                    value = storage.value
+                    device = value.device
+                    key += (t.layout, value.dtype, device)
+                    wants = wants or t._wants or storage.writes  # type: ignore[attr-defined]
+                else:
+                    more, inner, wanted = facts_of((t,))
+                    key += more
+                    device, wants = inner or device, wants or wanted
         elif type(a) is float:
             key.append(repr(a))  # -0.0 is not 0.0, which is not 0
         else:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
 NUMBERS = frozenset((int, float, bool))
-LARGE = 1 << 15  # elements from which on memory counts more than calls do
 
 
 def write(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> Tensor:
@@ -164,7 +163,7 @@ def inplace(op: Op) -> Callable[..., Tensor]:
         if state.hooks is not None and is_hooked(self, args, given):
             return write(self, door(self, *args, **given), name, True)
         with turn:
-            if direct and self.layout.numel >= LARGE and is_overwritten(op, self, args, given):
+            if direct and is_overwritten(op, self, args, given):
                 return self
             result = door(self, *args, **given) if given else door(self, *args)
             return written(self, result, name, True)
@@ -175,8 +174,8 @@ def inplace(op: Op) -> Callable[..., Tensor]:
 
 
 def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) -> bool:
-    """Whether a large tensor became the op's result in its own memory, where a backend can do that:
-    memory that is fresh takes longer to get than a sum takes to compute."""
+    """Whether a tensor became the op's result in its own memory, where a backend can do that: fresh
+    memory, or a tensor for the result, takes longer to get than a sum takes to compute."""
     storage, layout = target.storage, target.layout
     over = getattr(type(storage.value.device.backend), "overwrite", None)
     if over is None or given or len(args) != 1 or levels.stack or not target.is_whole:

@@ -130,3 +130,21 @@ def nothing(grad: Any, input_shape: Any) -> Any:
 
 def nothing_for_other(grad: Any, other_shape: Any) -> Any:
     return grad.new_zeros(other_shape)
+
+
+def several(op: str, tensors: Any, empty: tuple[type[Exception], str]) -> tuple[Any, ...]:
+    """The tensors, or PyTorch's complaint; `empty` is that about none."""
+    if not isinstance(tensors, list | tuple):
+        raise TypeError(
+            f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
+            f" {'Tensor' if isinstance(tensors, View) else type(tensors).__name__}"
+        )
+    for t in tensors:
+        if not isinstance(t, View):
+            place = [*map(id, tensors)].index(id(t))
+            what = type(t).__name__
+            raise TypeError(f"expected Tensor as element {place} in argument 0, but got {what}")
+    if not tensors:
+        kind, text = empty
+        raise kind(text)
+    return tuple(tensors)

@@ -7,7 +7,6 @@ Unrolled over taps and pixels here, as only then are all sums of a thread in reg
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from wgtorch.op import Facts, Pass
 from wgtorch.ops.product import MAX_GROUPS, launched, stored, summed
 from wgtorch.ops.readers import FLOATS, loader
 from wgtorch.ops.windows import WORD, Window, alone, axes, flat_taps, two
+from wgtorch.record import replace
 
 FEW = 8  # channels; a thread of a tile has as many rows
 SUMS = 64  # of a thread

@@ -6,8 +6,6 @@ threads keep them in registers where few are wanted, workgroups narrow down how 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from wgtorch.dtype import int32, int64
@@ -15,13 +13,13 @@ from wgtorch.layout import wrap_dim
 from wgtorch.op import Facts, Pass, Structured, declare
 from wgtorch.ops.ordering import MAX_GROUPS, groups, last, order, ordered, said
 from wgtorch.ops.samples import apart, ties
+from wgtorch.record import Record
 
 FEW = 32  # what a thread can keep in order
 LONG = 2048  # a row that is worth a workgroup
 
 
-@dataclass(frozen=True)
-class ByThreads:
+class ByThreads(Record):
     """Each thread keeps the first `count` <= FEW of its part in registers."""
 
     count: int
@@ -46,8 +44,7 @@ class ByThreads:
         return groups(rows * lanes), (rows, length, lanes, part, step)
 
 
-@dataclass(frozen=True)
-class ByGroups:
+class ByGroups(Record):
     """Each workgroup finds the first `count` of its part, and sorts at most `most`."""
 
     count: int

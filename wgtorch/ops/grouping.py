@@ -7,19 +7,17 @@ and the cpu's. It is how rows of floats are added, and all that 64-bit numbers h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wgtorch.dtype import int32
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
 from wgtorch.ops.ordering import LEAST, PART, Sorter
+from wgtorch.record import Record
 
 GROUP, MAX_GROUPS = 256, 65535
 FEW = 64  # up to here threads look for their like themselves
 
 
-@dataclass(frozen=True)
-class Meeting:
+class Meeting(Record):
     """What meets where: `size` rows of `width` elements, joined by `merge` (WGSL over a and b).
 
     Row i belongs to the key start(i) + index * key_stride; key k begins at base + k * stride.

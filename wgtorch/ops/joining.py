@@ -9,28 +9,10 @@ import numpy as np
 from wgtorch.errors import ShapeError
 from wgtorch.layout import Layout, remembered, wrap_dim
 from wgtorch.op import Join, Tensors, composite, declare
+from wgtorch.ops.arguments import several
 from wgtorch.ops.samples import normal
 from wgtorch.ops.slants import diagonal_layout
 from wgtorch.ops.views import select_layout, slice_layout
-from wgtorch.storage import View
-
-
-def several(op: str, tensors: Any, empty: tuple[type[Exception], str]) -> tuple[Any, ...]:
-    """The tensors, or PyTorch's complaint; `empty` is that about none."""
-    if not isinstance(tensors, list | tuple):
-        raise TypeError(
-            f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
-            f" {'Tensor' if isinstance(tensors, View) else type(tensors).__name__}"
-        )
-    for place, t in enumerate(tensors):
-        if not isinstance(t, View):
-            raise TypeError(
-                f"expected Tensor as element {place} in argument 0, but got {type(t).__name__}"
-            )
-    if not tensors:
-        kind, text = empty
-        raise kind(text)
-    return tuple(tensors)
 
 
 def with_self(face):

@@ -6,7 +6,6 @@ travels to the host, and with its size known the list of places is written.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf, prod
 
 import numpy as np
@@ -23,6 +22,7 @@ from wgtorch.ops.batched import (
     refuse_mask,
 )
 from wgtorch.ops.samples import bools, normal
+from wgtorch.record import replace
 
 GROUP, MAX_GROUPS = 256, 65535
 CHUNK, FAN = 64, 128  # elements to a count, counts to a count of the next section

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,12 @@ import numpy as np
 from wgtorch.dtype import DType, int32, int64, uint8
 from wgtorch.op import Facts, Map, Other, Pass, Structured, declare
 from wgtorch.ops.samples import apart, normal
+from wgtorch.record import Record
 
 GROUP, MAX_GROUPS = 64, 65535
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Record):
     """What is pooled: sizes as (vertical, horizontal) pairs."""
 
     size: tuple[int, int]

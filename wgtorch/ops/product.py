@@ -7,13 +7,13 @@ A convolution is a Product too; it only reads and stores through other functions
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, NamedTuple
 
 from wgtorch.dtype import DType, float32
 from wgtorch.op import Pass
 from wgtorch.ops.readers import HALVES, Reader, binding, loader, start
+from wgtorch.record import Record, replace
 
 MAX_GROUPS = 65535
 WARP_OF_EIGHT = re.compile(r"llvmpipe.* 256 bits")
@@ -66,8 +66,7 @@ FINISH = 20000.0  # nanoseconds that another pass takes, and the call of it
 FINISH_PART = 150.0  # that it takes longer for each part
 
 
-@dataclass(frozen=True)
-class Addend:
+class Addend(Record):
     """What is added to results: its element for (batch, row, col) lies `row` and `col` apart."""
 
     buffer: str
@@ -88,8 +87,7 @@ class Addend:
         )
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Record):
     """Where results go, and what is done to them on the way."""
 
     dtype: DType
@@ -114,8 +112,7 @@ class Result:
         return [*places, *(self.addend.finish(slot) if self.addend else (UNFINISHED,))]
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(Record):
     m: int
     n: int
     k: int
@@ -168,8 +165,7 @@ class Product:
         return dict(zip(FIELDS, (*values, self.inner), strict=True))
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Record):
     shader: str
     front: tuple[str, ...]
     tiles: int

@@ -11,11 +11,11 @@ concern of theirs:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from wgtorch.dtype import DType, bfloat16, float16, float32
 from wgtorch.layout import Layout
+from wgtorch.record import Record
 
 LANES = "xyzw"
 FLOATS = (float32, float16, bfloat16)  # what is computed as f32
@@ -23,8 +23,7 @@ HALVES = {float16: "f16", bfloat16: "bf16"}
 COUNTS = {"x": "launch.m", "y": "launch.n"}  # how many rows or columns there are
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(Record):
     buffer: str  # the name of an input
     front: tuple[str, ...]  # WGSL, and names of shader files, that declare the functions
     numbers: dict[str, float]  # fields of `launch`, by name; `name:f32` for floats
@@ -32,8 +31,7 @@ class Reader:
     gathers: bool = False  # whether reading takes more than adding strides up
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(Record):
     """Strided numbers: `step` from row to row of x (column to column of y), `k` along k; batch b
     lies at b / inner * far + b % inner * near."""
 

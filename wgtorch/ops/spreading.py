@@ -8,7 +8,6 @@ those taps alone. Where this is not to be had, conv_spread.wgsl asks of every ta
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product as pairs
 from math import prod
 from typing import NamedTuple
@@ -32,6 +31,7 @@ from wgtorch.ops.windows import (
     nested,
     two,
 )
+from wgtorch.record import replace
 
 WORTH_PASSES = {True: 1 << 20, False: 1 << 26}  # multiplications, on software and on hardware
 

@@ -8,13 +8,13 @@ found is joined at the end. Integers come out the same every time.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 from wgtorch.dtype import DType, bool_, float32, int32, int64
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Pass
+from wgtorch.record import replace
 
 GROUP, MAX_GROUPS = 256, 65535
 WORDS = 4096  # of a workgroup's memory, where that is enough: several workgroups share a core

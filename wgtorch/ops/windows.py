@@ -7,7 +7,6 @@ unfolded in memory. Groups are the batches. One dimension is two of which one is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -18,6 +17,7 @@ from wgtorch.op import Facts, Pass
 from wgtorch.ops.dense import Side, Sum, arithmetic, dense
 from wgtorch.ops.product import MAX_GROUPS, Addend, Product, Result, eight_as_one, launched
 from wgtorch.ops.readers import FLOATS, Matrix, Reader, along, functions, loader, strided
+from wgtorch.record import Record, replace
 
 WORD = 0xFFFFFFFF  # negative numbers travel as they wrap
 
@@ -28,8 +28,7 @@ def flat_taps(layout: Layout) -> Layout | None:
     return layout.reshape((*shape[:2], prod(shape[2:]))) if layout.numel else layout
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Record):
     """The geometry, always of two dimensions."""
 
     kernel: tuple[int, int]

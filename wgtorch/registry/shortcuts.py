@@ -56,7 +56,6 @@ class BinaryOpConfig(UnaryOpConfig):
     """An elementwise op of two tensors, which broadcast and promote."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class OwnElementwise(Elementwise):
     def compute_dtype(self, *kinds: Any) -> DType:
         dtype = super().compute_dtype(*kinds)

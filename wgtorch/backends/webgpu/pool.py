@@ -33,12 +33,12 @@ class Block:
         self.handle, self.size = handle, size
         self.leased = 0  # bytes that the present lease asked for
         self.lease: Any = None
-        free, live = pool.free[size], pool.live
+        free, live, push = pool.free[size], pool.live, heappush  # a module's names go at exit
 
         # Not Buffer.__del__: the cycle collector would finalize the handle along with it.
         def end_lease(_: Any) -> None:
             live.current -= self.leased
-            heappush(free, number)
+            push(free, number)
 
         self.end_lease = end_lease
 

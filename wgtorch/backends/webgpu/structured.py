@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from wgtorch.config import FALLBACK, outside
 from wgtorch.dtype import bool_, float64
 from wgtorch.layout import Layout
 from wgtorch.op import Facts, Join, Map, Pass, Rowwise, Scan, Structured
+from wgtorch.record import replace
 from wgtorch.settled import Call
 from wgtorch.storage import Value, View, gift
 
