@@ -41,6 +41,7 @@ from op_cases import (
 import wgtorch
 from wgtorch.dispatch.doors import PUBLIC
 from wgtorch.op import REGISTRY, Elementwise
+from wgtorch.parameters import VAR_POSITIONAL
 
 every_case = pytest.mark.parametrize("case", parameters())
 first_case = pytest.mark.parametrize("case", parameters(first=True))
@@ -329,7 +330,7 @@ def test_block_is_complete(op):
         assert op.samples or op.name == "_fill", f"{op.name} needs samples"
     for args, attrs in op.samples(rng_of(op)) if op.samples else ():
         assert set(attrs) <= set(op.parameters), f"{op.name}: {attrs}"
-        starred = any(p.kind is p.VAR_POSITIONAL for p in op.parameters.values())
+        starred = any(p.kind is VAR_POSITIONAL for p in op.parameters.values())
         assert starred or len(args) <= len(op.parameters)
 
 

@@ -159,6 +159,7 @@ def test_what_is_slow_is_named_as_users_name_it(monkeypatch):
         vmap(lambda x: torch.geqrf(x)[0])(torch.ones(2, 1, 1))
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
 def test_weights_of_what_is_counted_by_sample_have_derivatives():
     i, w = torch.tensor([[0, 1, 1], [1, 0, 1]]), torch.ones(3)
     value, tangent = vmap(lambda i: torch.func.jvp(lambda w: i.bincount(w), (w,), (w * 3,)))(i)

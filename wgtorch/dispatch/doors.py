@@ -187,16 +187,13 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
             if isinstance(a, View):
                 storage = a.storage
                 value = storage.value
-                if a.layout is not layout or value.device is not device:
-                    if layout is None:
-                        layout, device = a.layout, value.device
-                    else:
-                        alike = False
+                if layout is None:
+                    layout, device = a.layout, value.device
+                elif a.layout is not layout or value.device is not device:
+                    alike = False
                 kinds.append(value.dtype)
-                if a._wants:  # type: ignore[attr-defined]
-                    mask += bit
-                if storage.writes:
-                    writes = True
+                mask += bit if a._wants else 0  # type: ignore[attr-defined]
+                writes = True if storage.writes else writes
             elif type(a) in NUMBERS:
                 kinds.append(type(a))
             else:
