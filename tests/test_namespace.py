@@ -14,7 +14,7 @@ import wgtorch
 PROGRAM = """
 import sys
 import wgtorch as torch
-late = [f"wgtorch.{name}" for name in ("distributions", "nn", "optim", "utils")]
+late = [f"wgtorch.{name}" for name in ("distributions", "nn", "optim", "utils", "autograd.spill")]
 assert not [name for name in (*late, "wgpu", "torch", "asyncio") if name in sys.modules]
 assert isinstance(torch.nn.Linear(2, 3)(torch.ones(2)), torch.Tensor)
 assert torch.optim.SGD and torch.utils.data.DataLoader and torch.distributions.Normal
@@ -73,3 +73,15 @@ def test_the_cycle_collector_is_as_it_was_after_the_import(before, after):
     code = RESTS.format(before=before)
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == str(after)
+
+
+@pytest.mark.parametrize(("before", "frozen"), [("", False), ("gc.freeze()", True)])
+def test_what_an_import_made_is_old_and_not_frozen(before, frozen):
+    """A collection of the young would look through all of it, in the first steps of a program."""
+    code = (
+        f"import gc, numpy; {before}; frozen = gc.get_freeze_count(); import wgtorch;"
+        " print(len(gc.get_objects(generation=0)), gc.get_freeze_count() == frozen)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    young, kept = ran.stdout.split()
+    assert kept == "True" and (frozen or int(young) < 2000)
