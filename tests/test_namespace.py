@@ -75,7 +75,7 @@ def test_the_cycle_collector_is_as_it_was_after_the_import(before, after):
     assert ran.stdout.strip() == str(after)
 
 
-@pytest.mark.parametrize(("before", "frozen"), [("", False), ("gc.freeze()", True)])
+@pytest.mark.parametrize(("before", "frozen"), [("pass", False), ("gc.freeze()", True)])
 def test_what_an_import_made_is_old_and_not_frozen(before, frozen):
     """A collection of the young would look through all of it, in the first steps of a program."""
     code = (
