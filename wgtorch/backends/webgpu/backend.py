@@ -30,11 +30,12 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import Block, Buffer, lost
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
 from wgtorch.backends.webgpu.recognition import program_of
+from wgtorch.backends.webgpu.rows import RowPromise
 from wgtorch.backends.webgpu.slowness import complex_apart
 from wgtorch.backends.webgpu.spelling import is_known, lacks_double
 from wgtorch.backends.webgpu.structured import Launcher
 from wgtorch.backends.webgpu.takeover import LEAST, held_alone, takeovers
-from wgtorch.backends.webgpu.transfer import Dock, Fetch, whole_words
+from wgtorch.backends.webgpu.transfer import Dock, whole_words
 from wgtorch.config import MAX_FUSED
 from wgtorch.device import Device
 from wgtorch.dtype import DType, float64
@@ -173,7 +174,7 @@ class WebGPU:
         while self.recent:
             value = oldest()()
             promise = None if value is None else value.promise
-            if type(promise) is Promise and not promise.is_constant:
+            if type(promise) in (Promise, RowPromise) and not promise.is_constant:
                 self.fulfil(value)
         self.dock.finish()
 
@@ -182,9 +183,8 @@ class WebGPU:
         promise = view.value.promise
         if promise is None:
             return FILLED
-        if type(promise) is Fetch:
-            return "on its way back from the host: it is copied when it is first read"
-        return self.deferrals.explained(promise)
+        known = type(promise) is Promise or type(promise) is Deferred
+        return self.deferrals.explained(promise) if known else promise.explained()
 
     def stats(self) -> dict[str, int]:
         """What `wgtorch.memory_stats` shows."""

@@ -10,11 +10,15 @@ the threads of a row have. `NAME_v(...)` applies a function to each number.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import Writer
+from wgtorch.backends.webgpu.codegen import Writer, lane_function
+from wgtorch.backends.webgpu.deferral import LITTLE
 from wgtorch.backends.webgpu.folding import (
+    KEPT,
     MAX_GROUPS,
     WANTED,
     Share,
@@ -22,6 +26,7 @@ from wgtorch.backends.webgpu.folding import (
     power_below,
     thread_share,
 )  # fmt: skip
+from wgtorch.backends.webgpu.fusion import FEW, Program, Promise, load_of
 from wgtorch.backends.webgpu.kept_rows import Kept, kept_body, kept_share
 from wgtorch.backends.webgpu.packing import (
     LANES,
@@ -32,13 +37,16 @@ from wgtorch.backends.webgpu.packing import (
     write_quad,
 )  # fmt: skip
 from wgtorch.backends.webgpu.pipelines import Kernel
+from wgtorch.backends.webgpu.pool import blocks_of
+from wgtorch.backends.webgpu.recognition import program_of
 from wgtorch.backends.webgpu.walk_codegen import constants, declare_walk, function, taken, where
 from wgtorch.backends.webgpu.walks import Walk, walk
-from wgtorch.dtype import DType
+from wgtorch.config import MAX_FUSED
+from wgtorch.dtype import DType, float32
 from wgtorch.layout import Layout
 from wgtorch.op import Rowwise
 from wgtorch.settled import Call
-from wgtorch.storage import Value
+from wgtorch.storage import Value, View
 
 if TYPE_CHECKING:
     from wgtorch.backends.webgpu.adapter import Traits
@@ -53,21 +61,58 @@ class Launch(NamedTuple):
     kernel: Kernel | None
     numbers: tuple[float, ...]
     groups: tuple[int, int, int]
+    may_wait: bool  # whether it may wait for its reader, as a little one may
+
+
+def is_little(promise: Any, view: View) -> bool:
+    """Whether few ops compute a view that nobody needed yet, just as it is read."""
+    return type(promise) is Promise and promise.layout is view.layout and promise.size <= FEW
+
+
+class RowPromise:
+    """The promise of an op on rows, which reads what was promised as it computes it: a kernel less.
+
+    It waits for its first reader, as by then nobody else may hold what it reads.
+    """
+
+    __slots__ = ("call", "launch", "operands", "rows")
+    layout, number, is_constant = None, None, False  # no expression, so nothing can join it
+
+    def __init__(self, rows: Rows, call: Call, launch: Launch, operands: list[Any]):
+        self.rows, self.call, self.launch, self.operands = rows, call, launch, operands
+
+    def fulfil(self, value: Value) -> None:
+        self.rows.fulfil(self, value)
+
+    def explained(self) -> str:
+        return self.rows.explained(self)
 
 
 class Rows:
     def __init__(self, home: WebGPU):
         self.home = home
         self.kernels: dict[Any, Kernel] = {}
+        self.texts: dict[Kernel | None, str] = {}
+        self.fused: dict[Any, Any] = {}  # of calls whose operands are computed on the way
 
     def run(self, call: Call, args: tuple, launch: Launch) -> tuple[Value, ...]:
-        home, blocks = self.home, []
+        home, waits, operands = self.home, False, []
         for arg in args:
-            if arg is not None:
-                value = arg.storage.value
-                if value.promise is not None:
-                    home.fulfil(value)
-                blocks.append(value.buffer.block)
+            if arg is None:
+                continue
+            value = arg.storage.value
+            operand = value.promise
+            if operand is None:
+                operand = value.buffer
+            elif launch.may_wait and is_little(operand, arg):
+                waits = True
+            else:
+                home.fulfil(value)
+                operand = value.buffer
+            operands.append(operand)
+        if waits:
+            return (self._promised(call, launch, operands),)
+        blocks = [buffer.block for buffer in operands]
         values = []
         for dtype, out in zip(call.out_dtypes, call.outs, strict=True):
             buffer = home.take(out.numel * dtype.itemsize)
@@ -77,18 +122,87 @@ class Rows:
             home.queue.dispatch(launch.kernel, blocks, launch.numbers, launch.groups)
         return tuple(values)
 
-    def launch(self, call: Call) -> Launch:
-        pairs = zip(call.layouts, call.dtypes, strict=True)
-        kinds = tuple([None if layout is None else (layout, dtype) for layout, dtype in pairs])
-        attrs = tuple(call.attrs.items())
-        return self._launch(call.op, kinds, call.outs, call.out_dtypes, attrs)
+    def _promised(self, call: Call, launch: Launch, operands: list[Any]) -> Value:
+        home, promise = self.home, RowPromise(self, call, launch, operands)
+        value = Value(home.device, call.out_dtypes[0], call.outs[0].numel, None, promise)
+        home.remember(ref(value))
+        return value
 
-    def _launch(self, op, kinds, outs, dtypes, attrs) -> Launch:
+    def fulfil(self, promise: RowPromise, value: Value) -> None:
+        home = self.home
+        launch, buffers, scalars = self._ready(promise, home.load)
+        result = home.take(value.nbytes)
+        blocks = [*blocks_of(buffers), result.block]
+        value.buffer, value.promise = result, None
+        home.queue.dispatch(launch.kernel, blocks, (*launch.numbers, *scalars), launch.groups)
+
+    def _ready(
+        self, promise: RowPromise, made: Callable[[Promise], Any]
+    ) -> tuple[Launch, list[Any], list[float]]:
+        """(how to launch it, what it reads: buffers, and numbers of what it computes of them); what
+        it cannot compute is `made`."""
+        key: list[Any] = [promise.call]
+        programs: dict[int, Program] = {}
+        buffers, scalars = [], []
+        for operand in promise.operands:
+            if type(operand) is Promise:
+                program = program_of(operand) if operand.filled is None else None
+                if program is not None and not program.stores and len(program.loads) == 1:
+                    programs[len(buffers)], (load,) = program, program.loads
+                    key += (len(buffers), program.key, load.layout)
+                    scalars += program.scalars
+                else:
+                    load = made(operand)
+                operand = load.buffer
+            buffers.append(operand)
+        if not programs:
+            return promise.launch, buffers, scalars
+        launch = self.fused.get(tuple(key), self)
+        if launch is self:
+            launch = self._fused(tuple(key), promise.call, programs)
+        if launch is not None:
+            return launch, buffers, scalars
+        for n, program in programs.items():
+            buffers[n] = made(program.root).buffer  # type: ignore[arg-type]
+        return promise.launch, buffers, []
+
+    def _fused(self, key: tuple, call: Call, programs: dict[int, Program]) -> Launch | None:
+        """None of what is not all of float32, or drawn."""
+        if len(self.fused) >= KEPT:
+            self.fused.clear()
+        each = [p for program in programs.values() for p in (*program.loads, *program.steps)]
+        fits = all([p.dtype is float32 and getattr(p, "buffer", p) is not None for p in each])
+        launch = self.fused[key] = self.launch(call, programs) if fits else None
+        return launch
+
+    def explained(self, promise: RowPromise) -> str:
+        """The WGSL that would fulfil a promise."""
+        return self.texts[
+            self._ready(promise, lambda step: load_of(None, step.layout, step.dtype))[0].kernel
+        ]
+
+    def launch(self, call: Call, programs: dict[int, Program] | None = None) -> Launch:
+        """`programs` compute what it reads; by their places among the inputs that are there."""
+        op, known = call.op, programs or {}
+        pairs = zip(op.inputs, call.layouts, call.dtypes, strict=True)
+        given = [pair for pair in pairs if pair[1] is not None]
+        names = {given[n][0]: program for n, program in known.items()}
+        read = {name: (p.loads[0].layout, p.loads[0].dtype) for name, p in names.items()}
+        kinds = tuple(
+            [
+                None if layout is None else read.get(name, (layout, dtype))
+                for name, layout, dtype in zip(op.inputs, call.layouts, call.dtypes, strict=True)
+            ]
+        )
+        attrs = tuple(call.attrs.items())
+        return self._launch(op, kinds, call.outs, call.out_dtypes, attrs, names)
+
+    def _launch(self, op, kinds, outs, dtypes, attrs, programs) -> Launch:
         home = self.home
         first = next(kind for kind in kinds if kind)
         shape, dims = first[0].shape, op.dims(first[0].shape, **dict(attrs))
         if not first[0].numel:
-            return Launch(None, (), (0, 0, 0))
+            return Launch(None, (), (0, 0, 0), False)
         if any(kind and kind[1].wgsl != "f32" for kind in kinds):
             worst = next(kind[1] for kind in kinds if kind and kind[1].wgsl != "f32")
             raise TypeError(
@@ -104,14 +218,19 @@ class Rows:
         fields = library.head(op.shader).get("launch", "").split()
         bound = [(n, kind[1]) for n, kind in zip(inputs, [k for k in kinds if k], strict=True)]
         bound += list(zip(op.outputs or ("result",), dtypes, strict=True))
-        key = (op, tuple(bound), way.structure, share.file, kept, *share.constants.items())
+        key = (op, tuple(bound), way.structure, share.file, kept, *share.constants.items(),
+               *[(name, program.key) for name, program in programs.items()])  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
-            text = rowwise(op, bound, full, way, share, kept, fields, home.dialect)
-            kernel = self.kernels[key] = home.gpu.pipelines.get(text, op.name)
+            title = op.name + "".join(f"<{program.title}>" for program in programs.values())
+            text = rowwise(op, bound, full, way, share, kept, fields, programs, home.dialect)
+            kernel = self.kernels[key] = home.gpu.pipelines.get(text, title)
+            self.texts[kernel] = text
         numbers = [dict(attrs)[name] for name in fields]
         head = (way.units, way.cols, way.outer)
-        return Launch(kernel, (*head, *numbers, *way.numbers), share.groups)
+        held = sum([kind[0].numel * kind[1].itemsize for kind in kinds if kind])
+        may_wait = MAX_FUSED > 1 and not op.outputs and held <= LITTLE
+        return Launch(kernel, (*head, *numbers, *way.numbers), share.groups, may_wait)
 
 
 def shared(body: str, inputs: list[str], way: Walk, traits: Traits) -> tuple[Kept | None, Share]:
@@ -140,9 +259,11 @@ def row_share(way: Walk) -> Share:
 
 def rowwise(
     op: Rowwise, bound: list[tuple[str, DType]], full: list[str], way: Walk,
-    share: Share, kept: Kept | None, fields: list[str], dialect: Dialect,
+    share: Share, kept: Kept | None, fields: list[str], programs: dict[str, Program],
+    dialect: Dialect,
 ) -> str:  # fmt: skip
-    """The kernel: accessors of a walk, the op's own file, and how threads share rows."""
+    """The kernel: accessors of a walk, the op's own file, and how threads share rows. `programs`
+    compute inputs of what is read."""
     writer = Writer(dialect, "units", "cols", "outer")
     for name in fields:
         writer.fields[name] = "f32"
@@ -152,7 +273,7 @@ def rowwise(
     body = library.shader(op.shader)
     inputs = [pair for pair in bound if pair[0] in op.inputs]
     for n, (name, dtype) in enumerate(inputs):
-        declare_get(writer, name, dtype, n, way)
+        declare_get(writer, name, dtype, n, way, programs.get(name))
     for name in op.inputs:
         if name in op.absent and name not in dict(inputs):
             said = f"return V({op.absent[name]});"
@@ -188,8 +309,13 @@ def here(way: Walk) -> list[str]:
     return [*lines, "let at = reach(row, i / per);", "let col = i % per * STEP;"]
 
 
-def declare_get(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> None:
+def declare_get(
+    writer: Writer, name: str, dtype: DType, n: int, way: Walk, program: Program | None
+) -> None:
     lines, values = taken(writer, n, dtype, way)
+    if program is not None:
+        lane_function(writer, program, [program.root], f"{name}_of")
+        values = [f"{name}_of({value})" for value in values]
     lines = [*here(way), *lines, f"return V({', '.join(values)});"]
     writer.declare(function(f"{name}_get(row: Base, k: u32) -> V", lines))
 

@@ -87,6 +87,9 @@ class Fetch:
         self.download = download
         self.buffer: Buffer | None = None  # where it is on its way to
 
+    def explained(self) -> str:
+        return "on its way back from the host: it is copied when it is first read"
+
     @in_turn
     def begin(self, value: Value) -> None:
         """It will be needed: on its way, where it can ride along; else there at once."""
