@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import wgtorch as torch
@@ -14,9 +15,18 @@ PARTS = ("steps", "loads", "stores", "load_numbers", "scalars", "joined", "joins
 @pytest.fixture
 def leaves(webgpu):
     x = torch.arange(12.0, device="webgpu").reshape(3, 4).clone()
-    places = [x, x + 1, x[:1] + 2, x[0, 0] + 3, x.t().contiguous().t(), x.to(torch.float16) * 2]
+    y = x + 1
+    places = [x, y, x[:1] + 2, x[0, 0] + 3, x.t().contiguous().t(), x.to(torch.float16) * 2,
+              x[:, :1], y[:, :1], x[2:], y.t().contiguous().t()]  # fmt: skip
     torch.webgpu.synchronize()
     return places
+
+
+@pytest.fixture
+def fresh(webgpu, monkeypatch):
+    """Nothing was met so far."""
+    monkeypatch.setattr(recognition, "known", {})
+    monkeypatch.setattr(recognition, "met", recognition.Counter())
 
 
 def built(seed, leaves, kept):
@@ -74,9 +84,19 @@ def test_a_structure_is_recognised_where_a_walk_finds_the_same(leaves, seed):
     torch.webgpu.synchronize()
 
 
-def test_what_is_met_often_is_recognised(webgpu, monkeypatch):
-    monkeypatch.setattr(recognition, "known", {})
-    monkeypatch.setattr(recognition, "met", recognition.Counter())
+def test_the_first_of_the_loads_gives_the_numbers_of_those_that_lie_alike(fresh):
+    """From the root down, another may be met first: loads stand in the order of steps by size."""
+    draw = np.random.default_rng(0)
+    for _ in range(2 * recognition.OFTEN):
+        m, n, row = (draw.random(k).astype(np.float32) for k in (3, 3, 4))
+        a, b, c = (torch.tensor(x, device="webgpu") for x in (m, n, row))
+        got = a[:, None].exp().neg() + b[:, None] * c
+        np.testing.assert_allclose(
+            got.cpu().numpy(), -np.exp(m)[:, None] + n[:, None] * row, rtol=1e-5
+        )
+
+
+def test_what_is_met_often_is_recognised(fresh, monkeypatch):
     x, walks = torch.tensor([0.0, 1, 2, 3, 4], device="webgpu"), []
     init = Program.__init__
     monkeypatch.setattr(Program, "__init__", lambda p, root: (walks.append(root), init(p, root))[1])
@@ -88,9 +108,7 @@ def test_what_is_met_often_is_recognised(webgpu, monkeypatch):
     assert y.tolist() == [0, 3, 6, 9, 12] and len(walks) > recognition.OFTEN
 
 
-def test_one_operand_in_two_places_is_another_structure(webgpu, monkeypatch):
-    monkeypatch.setattr(recognition, "known", {})
-    monkeypatch.setattr(recognition, "met", recognition.Counter())
+def test_one_operand_in_two_places_is_another_structure(fresh):
     x, y = (torch.arange(4.0, device="webgpu") + n for n in range(2))
     for _ in range(2 * recognition.OFTEN):
         assert ((x * 2) + (y * 2)).tolist() == [2, 6, 10, 14]

@@ -43,8 +43,8 @@ def test_fields_are_given_by_place_or_by_name():
 
 @pytest.mark.parametrize(
     "args, given, text",
-    [((), {}, "missing 'x'"), ((1, 2, {}, len, 5), {}, "too many"), ((1,), {"x": 2}, "too many"),
-     ((1,), {"z": 2}, "unexpected")],
+    [((), {}, r"missing \['x'\]"), ((1, 2, {}, len, 5), {}, "too many"),
+     ((1,), {"x": 2}, "a second 'x'"), ((1,), {"z": 2}, "unexpected 'z'")],
 )  # fmt: skip
 def test_wrong_fields_are_refused(args, given, text):
     with pytest.raises(TypeError, match=rf"Point\(\).*{text}"):
@@ -57,7 +57,11 @@ def test_records_do_not_change_and_are_equal_by_fields():
         point.x = 2
     assert point == Point(1) and point != Point(2) and point != (1, 2)
     assert replace(point, y=9) == Point(1, 9) and point.y == 2
-    assert hash(Named(first=1)) == hash(Named(first=1, second=5))
+    assert hash(Named(first=1)) == hash(Named(second=5, first=1))
+    with pytest.raises(AttributeError, match="cannot delete field 'x' of a Point"):
+        del point.x
+    with pytest.raises(TypeError, match=r"Named\(\) got too many values"):
+        Named(1)
     assert repr(Named(first=1)) == "Named(first=1, second=5)"
 
 
@@ -65,6 +69,12 @@ def test_each_record_has_a_dict_of_its_own():
     one, other = Point(1), Point(1)
     one.tags["a"] = 1
     assert other.tags == {} and Point(1).tags == {}
+
+
+def test_records_have_signatures():
+    assert list(inspect.signature(Point).parameters) == ["x", "y", "tags", "size"]
+    assert inspect.signature(Point).parameters["y"].default == 2
+    assert str(inspect.signature(More)) == "(*, first: int, third: int, second: int = 5)"
 
 
 def wrapped(function):
@@ -112,5 +122,8 @@ def test_names_that_come_later_are_found_and_listed():
     graph = wgtorch.autograd.graph
     assert "spill_to_disk" in dir(graph) and "saved_tensor_report" in dir(graph)
     assert graph.spill_to_disk is wgtorch.autograd.spill_to_disk
+    assert wgtorch.autograd.spill.spill_to_disk is graph.spill_to_disk
+    assert wgtorch.autograd.report.__name__ == "wgtorch.autograd.report"
+    assert not {"TYPE_CHECKING", "later"} & {*dir(graph), *dir(wgtorch.autograd)}
     with pytest.raises(AttributeError, match="module 'wgtorch.autograd.graph' has no"):
         _ = graph.x

@@ -32,12 +32,14 @@ class Lazy:
 
 def later(scope: dict[str, Any], names: dict[str, str]) -> tuple[Callable, Callable]:
     """`__getattr__` and `__dir__` of the module whose globals are `scope`, for names that it takes
-    from other modules when they are first asked for."""
+    from other modules, or modules of its own, when they are first asked for."""
 
     def found(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {scope['__name__']!r} has no attribute {name!r}")
-        value = scope[name] = getattr(importlib.import_module(names[name]), name)
+        module = importlib.import_module(names[name])
+        is_module = names[name] == f"{scope['__name__']}.{name}"
+        value = scope[name] = module if is_module else getattr(module, name)
         return value
 
-    return found, lambda: sorted({*scope, *names})
+    return found, lambda: sorted({*scope, *names} - {"TYPE_CHECKING", "later"})

@@ -55,7 +55,15 @@ from wgtorch.lazy import later
 if TYPE_CHECKING:
     from wgtorch.autograd.spill import spill_to_disk
 
-__getattr__, __dir__ = later(globals(), {"spill_to_disk": "wgtorch.autograd.spill"})
+__getattr__, __dir__ = later(
+    globals(),
+    {
+        "compression": "wgtorch.autograd.compression",
+        "report": "wgtorch.autograd.report",
+        "spill": "wgtorch.autograd.spill",
+        "spill_to_disk": "wgtorch.autograd.spill",
+    },
+)
 
 __all__ = [
     "Function",

@@ -18,7 +18,7 @@ from wgtorch.layout import OFFSET, SINGLE, Layout
 from wgtorch.settled import TypedOp
 
 OFTEN = 4  # times that a structure is met before a function is written, which takes a millisecond
-MOST = 8  # functions tried for one op; structures remembered for all
+MOST = 16  # functions tried for one op; structures remembered for all
 REMEMBERED = 1 << 12
 
 Recogniser = Callable[[Promise], Program | None]
@@ -178,7 +178,9 @@ class Guards:
                 self.unless(f"len({{{', '.join(names)}}}) != {len(names)}")
 
     def load_numbers(self, loads: list[Any]) -> list[str]:
-        """As a Program has them: of those that lie alike, the first gives its own."""
-        single, first = (DRAWN, OFFSET, SINGLE), self.strided.values()
-        giving = [load for load in loads if load.form in single or load in first]
+        """As a Program has them: of those that lie alike, the first among its loads gives its own,
+        which need not be the first that is met from the root down."""
+        first = {load.layout: load for load in reversed(loads) if load.form > SINGLE}
+        single = (DRAWN, OFFSET, SINGLE)
+        giving = [n for n in loads if n.form in single or first.get(n.layout) is n]
         return [f"*{self.names[load]}.numbers" for load in giving]
