@@ -220,8 +220,10 @@ class CPU:
                 fits = known is not None and known[0] is arg.layout
                 array = known[1] if fits else self._looked_at(value, arg)
                 arrays.append(array.astype(np.float32) if value.dtype in WIDE else array)
+            elif arg is None:
+                arrays.append(None)
             else:
-                arrays.append(arg if arg is None else tuple(self._arrays(arg)))
+                arrays.append(self._arrays(arg))
         return arrays
 
     def _made(self, result, dtype, out, inputs=()):

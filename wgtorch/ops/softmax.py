@@ -121,7 +121,7 @@ def as_floats(input, dtype, name: str):
     """What a softmax is taken of; PyTorch refuses integers unless a dtype is given."""
     if dtype is not None:
         input = input.to(asked(dtype))
-    if not input.is_floating_point():
+    if input.storage.value.dtype.category != 2:
         kernel = f"{'log_' if 'log' in name else ''}softmax_lastdim_kernel_impl"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.short}'")
     return input

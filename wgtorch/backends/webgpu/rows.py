@@ -26,7 +26,7 @@ from wgtorch.backends.webgpu.folding import (
     power_below,
     thread_share,
 )  # fmt: skip
-from wgtorch.backends.webgpu.fusion import FEW, Program, Promise, load_of
+from wgtorch.backends.webgpu.fusion import FEW, Load, Program, Promise, load_of
 from wgtorch.backends.webgpu.kept_rows import Kept, kept_body, kept_share
 from wgtorch.backends.webgpu.packing import (
     LANES,
@@ -40,7 +40,7 @@ from wgtorch.backends.webgpu.pipelines import Kernel
 from wgtorch.backends.webgpu.pool import blocks_of
 from wgtorch.backends.webgpu.recognition import program_of
 from wgtorch.backends.webgpu.walk_codegen import constants, declare_walk, function, taken, where
-from wgtorch.backends.webgpu.walks import Walk, walk
+from wgtorch.backends.webgpu.walks import Walk, distinct, walk
 from wgtorch.config import MAX_FUSED
 from wgtorch.dtype import DType, float32
 from wgtorch.layout import Layout
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from wgtorch.backends.webgpu.backend import WebGPU
 
 THREADS, GROUPS = "rows_threads.wgsl", "rows_groups.wgsl"
+MOST_LOADS = 2  # of what an input is computed of
 LONG = 8192  # steps from which many threads share a row: llvmpipe ends a thread's loops at 65,535
 LANEWISE = re.compile(r"\b(\w+)_v(?=\()")
 
@@ -67,6 +68,16 @@ class Launch(NamedTuple):
 def is_little(promise: Any, view: View) -> bool:
     """Whether few ops compute a view that nobody needed yet, just as it is read."""
     return type(promise) is Promise and promise.layout is view.layout and promise.size <= FEW
+
+
+def main_load(program: Program) -> Load:
+    """The largest of what an input is computed of: it lies as the input would."""
+    return max(program.loads, key=lambda load: distinct(load.layout))
+
+
+def other_loads(programs: dict[str, Program]) -> list[Load]:
+    """Of all inputs: they come behind the inputs."""
+    return [n for p in programs.values() for n in p.loads if n is not main_load(p)]
 
 
 class RowPromise:
@@ -144,16 +155,17 @@ class Rows:
         key: list[Any] = [promise.call]
         programs: dict[int, Program] = {}
         buffers, scalars = [], []
-        for operand in promise.operands:
+        for place, operand in enumerate(promise.operands):
             if type(operand) is Promise:
                 program = program_of(operand) if operand.filled is None else None
-                if program is not None and not program.stores and len(program.loads) == 1:
-                    programs[len(buffers)], (load,) = program, program.loads
-                    key += (len(buffers), program.key, load.layout)
+                loads = () if program is None or program.stores else program.loads
+                if 0 < len(loads) <= MOST_LOADS:
+                    programs[place] = program
+                    key += (place, program.key, *[load.layout for load in loads])
+                    buffers += [load.buffer for load in loads]
                     scalars += program.scalars
-                else:
-                    load = made(operand)
-                operand = load.buffer
+                    continue
+                operand = made(operand).buffer
             buffers.append(operand)
         if not programs:
             return promise.launch, buffers, scalars
@@ -162,8 +174,7 @@ class Rows:
             launch = self._fused(tuple(key), promise.call, programs)
         if launch is not None:
             return launch, buffers, scalars
-        for n, program in programs.items():
-            buffers[n] = made(program.root).buffer  # type: ignore[arg-type]
+        buffers = [made(o).buffer if type(o) is Promise else o for o in promise.operands]
         return promise.launch, buffers, []
 
     def _fused(self, key: tuple, call: Call, programs: dict[int, Program]) -> Launch | None:
@@ -183,19 +194,15 @@ class Rows:
 
     def launch(self, call: Call, programs: dict[int, Program] | None = None) -> Launch:
         """`programs` compute what it reads; by their places among the inputs that are there."""
-        op, known = call.op, programs or {}
-        pairs = zip(op.inputs, call.layouts, call.dtypes, strict=True)
-        given = [pair for pair in pairs if pair[1] is not None]
-        names = {given[n][0]: program for n, program in known.items()}
-        read = {name: (p.loads[0].layout, p.loads[0].dtype) for name, p in names.items()}
-        kinds = tuple(
-            [
-                None if layout is None else read.get(name, (layout, dtype))
-                for name, layout, dtype in zip(op.inputs, call.layouts, call.dtypes, strict=True)
-            ]
-        )
+        pairs = zip(call.layouts, call.dtypes, strict=True)
+        kinds = [None if layout is None else (layout, dtype) for layout, dtype in pairs]
+        given = [n for n, kind in enumerate(kinds) if kind]
+        inlined = {}
+        for place, program in (programs or {}).items():
+            inlined[call.op.inputs[given[place]]] = program
+            kinds[given[place]] = main_load(program).layout, float32
         attrs = tuple(call.attrs.items())
-        return self._launch(op, kinds, call.outs, call.out_dtypes, attrs, names)
+        return self._launch(call.op, tuple(kinds), call.outs, call.out_dtypes, attrs, inlined)
 
     def _launch(self, op, kinds, outs, dtypes, attrs, programs) -> Launch:
         home = self.home
@@ -212,6 +219,7 @@ class Rows:
         inputs = [n for n, kind in zip(op.inputs, kinds, strict=True) if kind]
         full = [n for n in op.outputs or ("result",) if f"{n}_put(" in body]
         layouts = [kind[0].expand(shape) for kind in kinds if kind]
+        layouts += [load.layout.expand(shape) for load in other_loads(programs)]
         layouts += [Layout.contiguous(shape)] * len(full)
         way = walk(shape, dims, layouts, False, len(full))
         kept, share = shared(body, inputs, way, home.gpu.traits)
@@ -272,15 +280,21 @@ def rowwise(
     declare_walk(writer, way)
     body = library.shader(op.shader)
     inputs = [pair for pair in bound if pair[0] in op.inputs]
+    others = other_loads(programs)
     for n, (name, dtype) in enumerate(inputs):
-        declare_get(writer, name, dtype, n, way, programs.get(name))
+        if name not in programs:
+            declare_get(writer, name, *taken(writer, n, dtype, way), way)
+            continue
+        loads, main = programs[name].loads, main_load(programs[name])
+        places = [n if load is main else len(inputs) + others.index(load) for load in loads]
+        declare_computed(writer, name, programs[name], places, way)
     for name in op.inputs:
         if name in op.absent and name not in dict(inputs):
             said = f"return V({op.absent[name]});"
             writer.declare(f"fn {name}_get(row: Base, k: u32) -> V {{ {said} }}")
     for name, dtype in bound[len(inputs) :]:
         if name in full:
-            declare_put(writer, name, dtype, len(inputs) + full.index(name), way)
+            declare_put(writer, name, dtype, len(inputs) + len(others) + full.index(name), way)
         else:
             declare_set(writer, name, dtype, way)
     if kept:
@@ -309,15 +323,21 @@ def here(way: Walk) -> list[str]:
     return [*lines, "let at = reach(row, i / per);", "let col = i % per * STEP;"]
 
 
-def declare_get(
-    writer: Writer, name: str, dtype: DType, n: int, way: Walk, program: Program | None
-) -> None:
-    lines, values = taken(writer, n, dtype, way)
-    if program is not None:
-        lane_function(writer, program, [program.root], f"{name}_of")
-        values = [f"{name}_of({value})" for value in values]
+def declare_get(writer: Writer, name: str, lines: list[str], values: list[str], way: Walk) -> None:
     lines = [*here(way), *lines, f"return V({', '.join(values)});"]
     writer.declare(function(f"{name}_get(row: Base, k: u32) -> V", lines))
+
+
+def declare_computed(
+    writer: Writer, name: str, program: Program, places: list[int], way: Walk
+) -> None:
+    """The same of an input that is computed of loads, which have these places in the walk."""
+    pairs = zip(places, program.loads, strict=True)
+    read = [taken(writer, place, load.dtype, way) for place, load in pairs]
+    lane_function(writer, program, [program.root], f"{name}_of")
+    lanes = zip(*[values for _, values in read], strict=True)
+    values = [f"{name}_of({', '.join(lane)})" for lane in lanes]
+    declare_get(writer, name, [line for lines, _ in read for line in lines], values, way)
 
 
 def declare_put(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> None:
