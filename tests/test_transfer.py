@@ -7,7 +7,7 @@ import pytest
 
 import wgtorch as torch
 from wgtorch.backend import backend
-from wgtorch.backends.webgpu import transfer
+from wgtorch.backends.webgpu import native, transfer
 
 
 @pytest.fixture
@@ -104,3 +104,27 @@ def test_staging_memory_returns(gpu):
     for _ in range(5):
         x.cpu().numpy()
     assert len(gpu.dock.pool.blocks) == known
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_interrupted_read_leaves_the_memory_usable(gpu, inside):
+    """Ctrl-C while a read waits, or while Python hears that it is done."""
+    queue, x = gpu.queue, torch.arange(4.0, device="webgpu") + 1
+    if not isinstance(queue, native.NativeQueue):
+        pytest.skip("wgpu-py waits for itself")
+    wait = queue.wait
+
+    def interrupt():
+        queue.wait = wait
+        if not inside:
+            raise KeyboardInterrupt
+        native.interrupted(KeyboardInterrupt, KeyboardInterrupt(), None)
+
+    queue.wait = interrupt
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            x.tolist()
+    finally:
+        queue.__dict__.pop("wait", None)
+    assert x.tolist() == [1, 2, 3, 4] and (x * 2).sum().item() == 20
+    assert not native.interrupts and not native.refusals
