@@ -104,6 +104,15 @@ def test_several_operands(ran):
     assert ran == ["_log_softmax_backward<mul><sub>"]
 
 
+def test_the_larger_of_two_loads_may_be_either(ran):
+    """Kernels differ by which lies as the input would, where all else of the layouts is alike."""
+    for m, n in ((2, 3), (3, 2), (2, 3)):
+        (a, x), (b, y) = normal(m, 1, 4), normal(1, n, 4, seed=1)
+        close(torch.softmax(x + y, -1), softmax(a + b))
+        close(torch.softmax(y * x, -1), softmax(b * a))
+    assert ran == ["_softmax<add>", "_softmax<mul>"] * 3
+
+
 def test_synchronize_computes_what_is_alive(ran):
     _, x = normal(4, 5)
     waiting = torch.softmax(x * 2, 1)

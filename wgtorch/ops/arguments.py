@@ -141,7 +141,7 @@ def several(op: str, tensors: Any, empty: tuple[type[Exception], str]) -> tuple[
         )
     for t in tensors:
         if not isinstance(t, View):
-            place = [*map(id, tensors)].index(id(t))
+            place = next(n for n, each in enumerate(tensors) if each is t)
             what = type(t).__name__
             raise TypeError(f"expected Tensor as element {place} in argument 0, but got {what}")
     if not tensors:

@@ -85,7 +85,8 @@ class PassPlan(Plan):
         *self.before, step = steps
         self.kernel, self.groups, self.nanoseconds = step.kernel, step.groups, step.nanoseconds
         self.numbers, slots = step.numbers, step.slots[:-1]
-        self.slots = None if slots == (*range(len(call.layouts)),) else slots  # None: all operands
+        is_straight = not self.before and slots == (*range(len(call.layouts)),)
+        self.slots = None if is_straight else slots  # None: all operands, in their order
         self.reads, self.by_fours = len(last.reads), last.by_fours
         self.trusted = last.shader not in library.OWN
 

@@ -75,9 +75,24 @@ def main_load(program: Program) -> Load:
     return max(program.loads, key=lambda load: distinct(load.layout))
 
 
-def other_loads(programs: dict[str, Program]) -> list[Load]:
-    """Of all inputs: they come behind the inputs."""
-    return [n for p in programs.values() for n in p.loads if n is not main_load(p)]
+class Computed(NamedTuple):
+    """An input that is computed of loads, and where in the walk each of these is: the main one in
+    the input's place, the others behind all inputs."""
+
+    program: Program
+    places: tuple[int, ...]
+
+
+def computed_inputs(inputs: list[str], programs: dict[str, Program]) -> dict[str, Computed]:
+    found, behind = {}, len(inputs)
+    for n, name in enumerate(inputs):
+        if name in programs:
+            main, places = main_load(programs[name]), []
+            for load in programs[name].loads:
+                places.append(n if load is main else behind)
+                behind += load is not main
+            found[name] = Computed(programs[name], tuple(places))
+    return found
 
 
 class RowPromise:
@@ -218,8 +233,11 @@ class Rows:
         body = library.shader(op.shader)
         inputs = [n for n, kind in zip(op.inputs, kinds, strict=True) if kind]
         full = [n for n in op.outputs or ("result",) if f"{n}_put(" in body]
+        computed = computed_inputs(inputs, programs)
         layouts = [kind[0].expand(shape) for kind in kinds if kind]
-        layouts += [load.layout.expand(shape) for load in other_loads(programs)]
+        for program, places in computed.values():
+            pairs = zip(program.loads, places, strict=True)
+            layouts += [load.layout.expand(shape) for load, at in pairs if at >= len(inputs)]
         layouts += [Layout.contiguous(shape)] * len(full)
         way = walk(shape, dims, layouts, False, len(full))
         kept, share = shared(body, inputs, way, home.gpu.traits)
@@ -227,11 +245,11 @@ class Rows:
         bound = [(n, kind[1]) for n, kind in zip(inputs, [k for k in kinds if k], strict=True)]
         bound += list(zip(op.outputs or ("result",), dtypes, strict=True))
         key = (op, tuple(bound), way.structure, share.file, kept, *share.constants.items(),
-               *[(name, program.key) for name, program in programs.items()])  # fmt: skip
+               *[(name, program.key, at) for name, (program, at) in computed.items()])  # fmt: skip
         kernel = self.kernels.get(key)
         if kernel is None:
             title = op.name + "".join(f"<{program.title}>" for program in programs.values())
-            text = rowwise(op, bound, full, way, share, kept, fields, programs, home.dialect)
+            text = rowwise(op, bound, full, way, share, kept, fields, computed, home.dialect)
             kernel = self.kernels[key] = home.gpu.pipelines.get(text, title)
             self.texts[kernel] = text
         numbers = [dict(attrs)[name] for name in fields]
@@ -267,11 +285,10 @@ def row_share(way: Walk) -> Share:
 
 def rowwise(
     op: Rowwise, bound: list[tuple[str, DType]], full: list[str], way: Walk,
-    share: Share, kept: Kept | None, fields: list[str], programs: dict[str, Program],
+    share: Share, kept: Kept | None, fields: list[str], computed: dict[str, Computed],
     dialect: Dialect,
 ) -> str:  # fmt: skip
-    """The kernel: accessors of a walk, the op's own file, and how threads share rows. `programs`
-    compute inputs of what is read."""
+    """The kernel: accessors of a walk, the op's own file, and how threads share rows."""
     writer = Writer(dialect, "units", "cols", "outer")
     for name in fields:
         writer.fields[name] = "f32"
@@ -280,21 +297,19 @@ def rowwise(
     declare_walk(writer, way)
     body = library.shader(op.shader)
     inputs = [pair for pair in bound if pair[0] in op.inputs]
-    others = other_loads(programs)
     for n, (name, dtype) in enumerate(inputs):
-        if name not in programs:
+        if name in computed:
+            declare_computed(writer, name, *computed[name], way)
+        else:
             declare_get(writer, name, *taken(writer, n, dtype, way), way)
-            continue
-        loads, main = programs[name].loads, main_load(programs[name])
-        places = [n if load is main else len(inputs) + others.index(load) for load in loads]
-        declare_computed(writer, name, programs[name], places, way)
+    written = len(inputs) + sum([len(places) - 1 for _, places in computed.values()])
     for name in op.inputs:
         if name in op.absent and name not in dict(inputs):
             said = f"return V({op.absent[name]});"
             writer.declare(f"fn {name}_get(row: Base, k: u32) -> V {{ {said} }}")
     for name, dtype in bound[len(inputs) :]:
         if name in full:
-            declare_put(writer, name, dtype, len(inputs) + len(others) + full.index(name), way)
+            declare_put(writer, name, dtype, written + full.index(name), way)
         else:
             declare_set(writer, name, dtype, way)
     if kept:
@@ -329,7 +344,7 @@ def declare_get(writer: Writer, name: str, lines: list[str], values: list[str], 
 
 
 def declare_computed(
-    writer: Writer, name: str, program: Program, places: list[int], way: Walk
+    writer: Writer, name: str, program: Program, places: tuple[int, ...], way: Walk
 ) -> None:
     """The same of an input that is computed of loads, which have these places in the walk."""
     pairs = zip(places, program.loads, strict=True)
