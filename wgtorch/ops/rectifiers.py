@@ -12,6 +12,7 @@ from wgtorch.ops.arguments import (
     nothing_for_other,
     unsupported,
 )
+from wgtorch.ops.clipping import clip
 from wgtorch.ops.samples import apart, normal, options, unary
 from wgtorch.ops.softmax import is_recorded
 
@@ -34,7 +35,9 @@ def kinked(grad, input):
 )
 def relu(input):
     "max(input, 0); the gradient at 0 is 0"
-    return np.maximum(0, input)  # of equal zeros it takes the second: -0 stays
+    if input.dtype.kind == "f":
+        return clip(input, 0, np.inf)
+    return np.maximum(input, 0)
 
 
 @elementwise(
@@ -176,7 +179,7 @@ def checked_bounds(door):
 )
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
     "input, but min_val where below and max_val where above"
-    return np.minimum(np.maximum(input, min_val), max_val).astype(input.dtype, copy=False)
+    return clip(input, min_val, max_val).astype(input.dtype, copy=False)
 
 
 @composite(samples=unary(lambda rng, *shape: 3 * apart(rng, *shape)), inplace=True,

@@ -17,6 +17,7 @@ from wgtorch.ops.arguments import (
     unsupported,
 )
 from wgtorch.ops.batched import STATIC, refuse
+from wgtorch.ops.clipping import clip
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
 
@@ -287,7 +288,7 @@ def with_either_bound(door):
 )
 def clamp(input, min, max):
     "input, but min where it is below and max where it is above; max where the two cross"
-    return np.minimum(np.maximum(input, min), max)
+    return clip(input, min, max)
 
 
 # By being a number
