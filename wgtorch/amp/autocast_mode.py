@@ -54,7 +54,7 @@ def casting(name: str, door: Callable[..., Any]) -> Callable[..., Any]:
         if Count.active:
             args = tuple([cast(a, lowers) for a in args])
             given = {key: cast(value, lowers) for key, value in given.items()}
-        return door(*args, **given)
+        return door(*args, **given) if given else door(*args)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = door.__doc__

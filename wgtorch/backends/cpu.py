@@ -19,6 +19,7 @@ from wgtorch.storage import Lens, Storage, Value, View, gift
 
 new = object.__new__
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
+HALVES = tuple([d.np for d in WIDE])
 
 
 class CPU:
@@ -44,20 +45,23 @@ class CPU:
         return there or to.upload(self._elements(value), value.dtype)
 
     def elementwise(self, typed, args, attrs, out):
-        op, kinds, arrays, cast = typed.op, typed.kinds, [], False
+        op, kinds, arrays, cast, place = typed.op, typed.kinds, [], False, 0
         token = hush(IGNORE)
         try:
             for arg in args:
-                kind = kinds[len(arrays)]
+                kind = kinds[place]
+                place += 1
                 if isinstance(arg, View):
                     value = arg.storage.value
                     known = value.load
-                    fits = known is not None and known[0] is arg.layout
-                    array = known[1] if fits else self._looked_at(value, arg)
+                    if known is not None and known[0] is arg.layout:
+                        array = known[1]
+                    else:
+                        array = self._looked_at(value, arg)
                     if array.dtype is not kind:
                         array, cast = converted(array, kind), op.casts
                 else:
-                    array = number(arg, kind)
+                    array = whole_number(arg, kind) if type(arg) is int else number(arg, kind)
                     if typed.narrow:
                         array = array.astype(typed.compute.np).astype(kind)
                 arrays.append(array)
@@ -96,8 +100,10 @@ class CPU:
         ready = call.ready
         if ready is None:
             ready = call.ready = self._prepared(call)
-        reference, attrs, dtype, out, computes = ready
+        reference, attrs, dtype, out, computes, halves = ready
         arrays = self._arrays(args)
+        if halves:
+            arrays = widened(arrays)
         token = hush(IGNORE) if computes else None
         try:
             if reference is None:
@@ -111,12 +117,14 @@ class CPU:
 
     def _prepared(self, call):
         """(the reference, where it just takes the inputs, then attributes, and gives one result;
-        those; its dtype and layout; whether it computes, and does not only move, numbers)."""
+        those; its dtype and layout; whether it computes, and does not only move, numbers; whether
+        some of these are halves)."""
         op = call.op
         simple = op.is_straight and not op.outputs and not op.starts_as
         attrs = [call.attrs[name] for name in op.attrs] if simple else ()
         reference = op.reference if simple else None
-        return reference, attrs, call.out_dtypes[0], call.outs[0], not isinstance(op, Join)
+        computes = not isinstance(op, Join)
+        return reference, attrs, call.out_dtypes[0], call.outs[0], computes, has_halves(call.dtypes)
 
     def _several(self, call, args, arrays):
         if call.op.starts_as:
@@ -214,16 +222,17 @@ class CPU:
     def _arrays(self, args):
         arrays = []
         for arg in args:
-            if isinstance(arg, View):
-                value = arg.storage.value
-                known = value.load
-                fits = known is not None and known[0] is arg.layout
-                array = known[1] if fits else self._looked_at(value, arg)
-                arrays.append(array.astype(np.float32) if value.dtype in WIDE else array)
+            if type(arg) is tuple:
+                arrays.append(self._arrays(arg))
             elif arg is None:
                 arrays.append(None)
             else:
-                arrays.append(self._arrays(arg))
+                value = arg.storage.value
+                known = value.load
+                if known is not None and known[0] is arg.layout:
+                    arrays.append(known[1])
+                else:
+                    arrays.append(self._looked_at(value, arg))
         return arrays
 
     def _made(self, result, dtype, out, inputs=()):
@@ -233,11 +242,14 @@ class CPU:
                 if result is given:
                     break
             else:
-                flat = result.ravel()  # a copy, if it does not lie row by row
                 value = new(Value)  # without the call of a class
                 value.device, value.dtype, value.numel = self.device, dtype, out.numel
-                value.buffer, value.promise = flat, None
-                value.load = (out, result) if flat.base is result and out.shape else None
+                value.promise = None
+                if len(out.shape) == 1:  # in memory of its own it lies as a vector should
+                    value.buffer, value.load = result, (out, result)
+                else:
+                    flat = value.buffer = result.ravel()  # a copy, if it does not lie row by row
+                    value.load = (out, result) if flat.base is result and out.shape else None
                 return value
         if result.shape != out.shape:
             if not result.shape:
@@ -311,6 +323,21 @@ def converted(array: np.ndarray, kind: np.dtype) -> np.ndarray:
     if array.dtype.kind == "c" and kind.kind not in "cb":
         array = array.real
     return array.astype(kind)
+
+
+def has_halves(dtypes: tuple) -> bool:
+    return any([has_halves(d) if type(d) is tuple else d in WIDE for d in dtypes])
+
+
+def widened(arrays: list) -> list:
+    """Halves in what they are computed in."""
+    return [
+        widened(a) if type(a) is list else a.astype(np.float32) if is_half(a) else a for a in arrays
+    ]
+
+
+def is_half(array: np.ndarray | None) -> bool:
+    return array is not None and array.dtype in HALVES
 
 
 def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:

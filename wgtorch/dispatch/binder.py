@@ -125,7 +125,7 @@ def listed(value: Any) -> Any:
 def holds_tensor(values: Any) -> bool:
     """Whether there is a tensor among these: what follows from it may change."""
     for value in values:
-        if isinstance(value, View) or (type(value) is tuple and holds_tensor(value)):
+        if isinstance(value, View) or (type(value) in (tuple, list) and holds_tensor(value)):
             return True
     return False
 
@@ -165,10 +165,11 @@ def unfit(op: Op, value: Any) -> NoReturn:
 
 def apart(op: Op, tensors: list[Any]) -> DeviceError:
     places = list(dict.fromkeys([t.device for t in tensors]))
+    to = next((d for d in places if d.type != "cpu"), places[0])
     first, second = [str(d) if d.is_current else f"the former {d}" for d in places[:2]]
     return DeviceError(
         f"Expected all tensors to be on the same device, but found at least two devices,"
-        f" {first} and {second}! ({op.name.strip('_')}: move one with .to('{places[0]}'))"
+        f" {first} and {second}! ({op.name.strip('_')}: move one with .to('{to}'))"
     )
 
 

@@ -56,7 +56,7 @@ def tensors_to(op: Op, function: Callable, name: str = "") -> Callable:
 
     def call(*args, **given):
         try:
-            return function(*args, **given)
+            return function(*args, **given) if given else function(*args)
         except AttributeError as error:
             raise blamed(op, args, given, error) from None
 

@@ -22,7 +22,7 @@ from wgtorch.dispatch.binder import apart, binder, holds_tensor, unfit
 from wgtorch.dtype import DType, promote_types, result_kind, settled_by_defaults
 from wgtorch.layout import Layout
 from wgtorch.op import Structured, lacks_complex
-from wgtorch.ops.arguments import kind_of
+from wgtorch.ops.arguments import kind_of, no_element
 from wgtorch.settled import Call, Met
 from wgtorch.storage import View
 
@@ -34,13 +34,11 @@ COUNTING = ("", "Maybe", "Tensors")  # the markers of inputs that are promoted
 
 def structured(op: Structured, tensor: type[Tensor]):
     calls, made_of, recipes = Calls(op), maker(tensor), RECIPES[op]
-    known, several = calls.known, "Tensors" in calls.marks
+    known, several, plural = calls.known, "Tensors" in calls.marks, bool(op.outputs)
     flags = op.differentiable or (True,) + (False,) * (len(op.outputs) - 1)
 
     def call(*args, **given):
         flat = (*args, *given.values()) if given else args
-        if several and list in map(type, flat):
-            flat = tuple([tuple(a) if type(a) is list else a for a in flat])
         key, device, wants = facts_of(flat)
         if given:
             key += given
@@ -56,7 +54,7 @@ def structured(op: Structured, tensor: type[Tensor]):
         else:
             inputs = pick(flat)
         values = device.backend.structured(made, inputs)
-        if op.outputs:
+        if plural:
             pairs = zip(values, made.outs, strict=True)
             results = [made_of(value, layout) for value, layout in pairs]
             if wants and state.recording:
@@ -104,7 +102,7 @@ class Calls:
         others = [a for i, a in enumerate(given) if i not in picks]
         found = all([a is None or p is not None for a, p in zip(args, picks, strict=True)])
         if found and not holds_tensor(others):  # what follows from data is not remembered
-            is_first = picks == [*range(len(picks))]
+            is_first = picks == [*range(len(picks))] and list not in map(type, given[: len(picks)])
             pick = itemgetter(slice(len(picks))) if is_first else partial(picked, picks)
             self.known.keep(key, (made, pick))
         return made, args
@@ -112,7 +110,8 @@ class Calls:
 
 def picked(picks: Sequence[int | None], given: tuple) -> tuple:
     """The inputs among what was given; None where there is none."""
-    return tuple([n if n is None else given[n] for n in picks])
+    inputs = [n if n is None else given[n] for n in picks]
+    return tuple([tuple(a) if type(a) is list else a for a in inputs])
 
 
 def is_complex(args: tuple) -> bool:
@@ -141,14 +140,11 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
     key: list[Any] = []
     device, wants = None, 0
     for a in args:
-        if isinstance(a, View):
-            storage = a.storage
-            value = storage.value
-            device = value.device
-            key += (a.layout, value.dtype, device)
-            wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
-        elif type(a) is tuple or type(a) is list:
-            key += (tuple, len(a))
+        kind = type(a)
+        if kind is int:
+            key += (int, a)
+        elif kind is tuple or kind is list:
+            key += (kind, len(a))
             for t in a:
                 if isinstance(t, View):  # as above, without the call
                     storage = t.storage
@@ -160,10 +156,16 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
                     more, inner, wanted = facts_of((t,))
                     key += more
                     device, wants = inner or device, wants or wanted
-        elif type(a) is float:
+        elif isinstance(a, View):
+            storage = a.storage
+            value = storage.value
+            device = value.device
+            key += (a.layout, value.dtype, device)
+            wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
+        elif kind is float:
             key.append(repr(a))  # -0.0 is not 0.0, which is not 0
         else:
-            key += (type(a), a)
+            key += (kind, a)
     return key, device, wants
 
 
@@ -188,9 +190,10 @@ def settled(op: Structured, args: tuple) -> tuple:
     marks = tuple(op.markers.values())
     flat = []
     for value, mark in zip(args, marks, strict=True):
-        for t in value if mark == "Tensors" else () if value is None else (value,):
+        several = mark == "Tensors"
+        for place, t in enumerate(value if several else () if value is None else (value,)):
             if not isinstance(t, View):
-                unfit(op, t)
+                raise no_element(place, t) if several else unfit(op, t)
             flat.append(t)
         if value is None and mark not in ("Maybe", "Other", "Index"):
             unfit(op, value)

@@ -174,31 +174,62 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
 
 
 def elementwise(op: Elementwise, tensor: type[Tensor]):
-    """Any number of operands, and attributes."""
+    """Any number of operands, and attributes. Three tensors that lie alike are not walked."""
     bind, typed, recipes, made = quick_binder(op), op.typed, RECIPES[op], maker(tensor)
-    all_given = -1 if op.attrs else len(op.inputs)  # by so many arguments
+    walk, count = walking(op, tensor), len(op.inputs)
+    all_given = -1 if op.attrs else count  # by so many arguments
 
     def call(*args, **given):
-        attrs, layout, device = NO_ATTRS, None, None
+        attrs = NO_ATTRS
         if given or len(args) != all_given:
             args, attrs = bind(args, given)
+            for name in attrs:
+                if type(attrs[name]) not in REAL:
+                    attrs = numbers(op, attrs)
+                    break
+        if count != 3 or type(args[2]) is not tensor:
+            return walk(args, attrs)
+        a, b, c = args
+        if type(a) is not tensor or type(b) is not tensor or not a.layout is b.layout is c.layout:
+            return walk(args, attrs)
+        layout, first, second, third = a.layout, a.storage, b.storage, c.storage
+        value, its, last = first.value, second.value, third.value
+        device = value.device
+        if its.device is not device or last.device is not device or not layout.is_plain:
+            return walk(args, attrs)
+        known = typed[value.dtype, its.dtype, last.dtype]
+        out = made(device.backend.elementwise(known, args, attrs, layout), layout)
+        wants = a._wants or b._wants or c._wants or first.writes or second.writes or third.writes
+        if wants and state.recording:
+            record(recipes[mask_of(args)], args, out, attrs)
+        return out
+
+    return call
+
+
+def walking(op: Elementwise, tensor: type[Tensor]):
+    """`elementwise` for what it has bound."""
+    typed, recipes, made = op.typed, RECIPES[op], maker(tensor)
+
+    def walk(args, attrs):
+        layout = device = None
         alike, mask, bit, writes, kinds = True, 0, 1, False, []
         for a in args:
             if isinstance(a, View):
                 storage = a.storage
                 value = storage.value
-                if layout is None:
-                    layout, device = a.layout, value.device
-                elif a.layout is not layout or value.device is not device:
-                    alike = False
                 kinds.append(value.dtype)
-                mask += bit if a._wants else 0  # type: ignore[attr-defined]
-                writes = True if storage.writes else writes
+                if a.layout is not layout or value.device is not device:
+                    alike, layout, device = layout is None, a.layout, value.device
+                if a._wants:  # type: ignore[attr-defined]
+                    mask += bit
+                if storage.writes:
+                    writes = True
             elif type(a) in NUMBERS:
                 kinds.append(type(a))
             else:
-                args = [b if isinstance(b, View) else number(op, b) for b in args]
-                return call(**dict(zip(op.inputs, args, strict=True)), **attrs)
+                args = tuple([b if isinstance(b, View) else number(op, b) for b in args])
+                return walk(args, attrs)
             bit += bit
         if layout is None:
             unfit(op, args[0])
@@ -206,15 +237,13 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
             args, kinds, layout, device = brought_together(op, args)
         elif not layout.is_plain:
             layout = meet(layout)
-        if attrs:
-            attrs = numbers(op, attrs)
         known = typed[tuple(kinds)]
         out = made(device.backend.elementwise(known, args, attrs, layout), layout)
         if (mask or writes) and state.recording:
             record(recipes[mask_of(args) if writes else mask], args, out, attrs)
         return out
 
-    return call
+    return walk
 
 
 def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
@@ -223,13 +252,17 @@ def quick_binder(op: Elementwise) -> Callable[[tuple, dict], tuple[tuple, dict[s
     names, defaults = tuple(op.attrs), tuple(op.attrs.values())
     straight = tuple(op.parameters)[:count] == op.inputs and not op.defaults
     preset = {} if MISSING in defaults else dict(op.attrs)
+    only = names[0] if len(names) == 1 else None
     least = count + sum(d is MISSING for d in defaults)
 
     def quick(args, given):
-        if straight and len(args) == count == least:
-            attrs = {**preset, **given} if given else preset
-            if len(attrs) == len(preset):
-                return args, attrs
+        if straight and len(args) == count:
+            if only in given and len(given) == 1:
+                return args, given
+            if least == count:
+                attrs = {**preset, **given} if given else preset
+                if len(attrs) == len(preset):
+                    return args, attrs
         elif straight and len(args) == count + len(names) and not given:
             return args[:count], dict(zip(names, args[count:], strict=True))
         if given or not straight or not least <= len(args) <= count + len(names):
@@ -255,12 +288,7 @@ def brought_together(op: Elementwise, args: tuple) -> tuple:
 
 
 def numbers(op: Elementwise, attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes, which must be numbers."""
-    for value in attrs.values():
-        if type(value) not in REAL:
-            break
-    else:
-        return attrs
+    """The attributes, some of which are no numbers of Python's, as numbers."""
     attrs = {name: listed(value) for name, value in attrs.items()}
     for name, value in attrs.items():
         if type(value) not in NUMBERS or type(value) is complex:
@@ -317,17 +345,19 @@ def composed(op: Composite, tensor: type[Tensor]):
     if not ints:
         return tensors_to(op, function)
     names = frozenset([name for name, *_ in ints])
-    places = slice(ints[0][1], ints[-1][1] + 1)  # others between them only take the long way
+    first, last = ints[0][1], ints[-1][1]
+
+    def are_ints(args, given):
+        for value in args[first : last + 1]:  # others between them only take the long way
+            if type(value) is not int:
+                return False
+        return all([name not in names or type(given[name]) is int for name in given])
 
     def call(*args, **given):
-        for value in args[places]:
-            if type(value) is not int:
-                args, given = with_ints(op, ints, args, given)
-                break
-        for name in given:
-            if name in names and type(given[name]) is not int:
-                args, given = with_ints(op, ints, args, given)
-                break
+        count = len(args)
+        is_quick = count <= first or (first == last and type(args[first]) is int)
+        if (given or not is_quick) and not are_ints(args, given):
+            args, given = with_ints(op, ints, args, given)
         try:
             return function(*args, **given) if given else function(*args)
         except AttributeError as error:

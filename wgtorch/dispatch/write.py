@@ -289,7 +289,7 @@ def public(op: Op) -> Callable[..., Any]:
     def call(*args, out=None, **given):
         if out is None:
             try:
-                return door(*args, **given)
+                return door(*args, **given) if given else door(*args)
             except AttributeError as error:
                 raise blamed(op, args, given, error) from None
         result = door(*args, **given)

@@ -13,6 +13,7 @@ C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int
            "int32": "int", "int64": "long int", "float16": "c10::Half",
            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+SEQUENCES = (list, tuple)  # isinstance takes a tuple faster than a union, which it builds
 
 
 def unsupported(kernel: str, *categories: str) -> dict[str, str]:
@@ -133,18 +134,20 @@ def nothing_for_other(grad: Any, other_shape: Any) -> Any:
 
 
 def several(op: str, tensors: Any, empty: tuple[type[Exception], str]) -> tuple[Any, ...]:
-    """The tensors, or PyTorch's complaint; `empty` is that about none."""
-    if not isinstance(tensors, list | tuple):
+    """The tensors, or PyTorch's complaint; `empty` is that about none. What is no tensor among them
+    is found where they are used."""
+    if not isinstance(tensors, SEQUENCES):
         raise TypeError(
             f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
             f" {'Tensor' if isinstance(tensors, View) else type(tensors).__name__}"
         )
-    for t in tensors:
-        if not isinstance(t, View):
-            place = next(n for n, each in enumerate(tensors) if each is t)
-            what = type(t).__name__
-            raise TypeError(f"expected Tensor as element {place} in argument 0, but got {what}")
     if not tensors:
         kind, text = empty
         raise kind(text)
     return tuple(tensors)
+
+
+def no_element(place: int, value: Any, argument: int = 0) -> TypeError:
+    """PyTorch's complaint about what is no tensor in a list of them."""
+    what = type(value).__name__
+    return TypeError(f"expected Tensor as element {place} in argument {argument}, but got {what}")

@@ -20,6 +20,7 @@ from wgtorch.errors import (
     format_equation_error,
 )
 from wgtorch.op import composite
+from wgtorch.ops.arguments import no_element
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
 
@@ -325,10 +326,7 @@ def einsum(equation: Any, *operands):
         )
     for place, operand in enumerate(operands):
         if not isinstance(operand, View):
-            raise TypeError(
-                f"expected Tensor as element {place} in argument 1, but got"
-                f" {type(operand).__name__}"
-            )
+            raise no_element(place, operand, 1)
     plan = planned(read, tuple(tuple(t.layout.shape) for t in operands))
     return contracted(plan, operands)
 

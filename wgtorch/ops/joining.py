@@ -9,16 +9,11 @@ import numpy as np
 from wgtorch.errors import ShapeError
 from wgtorch.layout import Layout, remembered, wrap_dim
 from wgtorch.op import Join, Tensors, composite, declare
-from wgtorch.ops.arguments import several
+from wgtorch.ops.arguments import no_element, several
 from wgtorch.ops.samples import normal
 from wgtorch.ops.slants import diagonal_layout
 from wgtorch.ops.views import select_layout, slice_layout
-
-
-def with_self(face):
-    """The method for composites, which have no other way to call an op."""
-    return lambda self, tensors, dim: face(tensors, dim)
-
+from wgtorch.storage import View
 
 # End to end
 
@@ -88,11 +83,14 @@ def cat_grads(grad, tensors_shape, dim):
     ]
 
 
+NO_CAT = ValueError, "torch.cat(): expected a non-empty list of Tensors"
+
+
 @declare(
     Join,
     shape=cat_shape,
     places=cat_places,
-    method=with_self,
+    method=staticmethod,
     vjp={"tensors": cat_grads},
     samples=lambda rng: [(([normal(rng, 2, 3), normal(rng, 4, 3)], 0), {})],
     torch="cat",
@@ -117,11 +115,13 @@ def _cat(tensors: Tensors, dim: int):
 )  # fmt: skip
 def cat(tensors, dim: int = 0, *, axis: int | None = None):
     "The tensors end to end along `dim`; their other sizes agree."
-    empty = ValueError, "torch.cat(): expected a non-empty list of Tensors"
-    tensors, dim = several("cat", tensors, empty), dim if axis is None else axis
+    if type(tensors) not in (list, tuple) or not tensors:
+        several("cat", tensors, NO_CAT)  # which complains; a call less for what is usual
+    if axis is not None:
+        dim = axis
     if dim < 0:
         dim = check_cat(tuple([t.layout.shape for t in tensors]), dim)
-    return tensors[0]._cat(tensors, dim)
+    return tensors[0]._cat(tuple(tensors), dim)
 
 
 # As layers
@@ -131,7 +131,7 @@ def cat(tensors, dim: int = 0, *, axis: int | None = None):
     Join,
     shape=lambda tensors, dim: (*tensors[0][:dim], len(tensors), *tensors[0][dim:]),
     places=lambda out, layouts, dim: [out.select(dim, k) for k in range(len(layouts))],
-    method=with_self,
+    method=staticmethod,
     vjp={
         "tensors": lambda grad, tensors_shape, dim: [
             grad.select(dim, k) for k in range(len(tensors_shape))
@@ -179,7 +179,11 @@ def vectors(rng):
 
 def at_least(op: str, tensors: Any, raised) -> list[Any]:
     empty = f"{op} expects a non-empty TensorList"
-    return [raised(t) for t in several(op, tensors, (RuntimeError, empty))]
+    tensors = several(op, tensors, (RuntimeError, empty))
+    for place, t in enumerate(tensors):
+        if not isinstance(t, View):
+            raise no_element(place, t)
+    return [raised(t) for t in tensors]
 
 
 def joined(tensors: list[Any], dim: int):
