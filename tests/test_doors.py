@@ -42,6 +42,29 @@ def test_lists_of_tensors_are_counted():
         assert torch.cat([a, b, a]).tolist() == [0, 1, 5, 6, 0, 1]
 
 
+def test_a_list_of_tensors_may_change_once_it_was_joined():
+    for _ in range(2):  # the second call is remembered
+        a, b = numbered(2).requires_grad_(), numbered(2).requires_grad_()
+        given = [a, b]
+        out = a._cat(given, 0)
+        given.reverse()
+        (out * numbered(4)).sum().backward()
+        assert a.grad.tolist() == [0, 1] and b.grad.tolist() == [2, 3]
+
+
+def test_three_operands_alike_or_not():
+    x, half = numbered(4), numbered(4) / 2
+    ahead = half.clone().requires_grad_()
+    for _ in range(2):
+        assert x.addcmul(x, half, value=2).tolist() == [0, 2, 6, 12]
+        assert x.addcmul(x, half[:1], value=2).tolist() == [0, 1, 2, 3]
+        assert x.where(x > 1, half).tolist() == [0, 0.5, 2, 3]
+        assert x.where(x > 1, 7).tolist() == [7, 7, 2, 3]
+        ahead.grad = None
+        torch.lerp(x, x + 1, ahead).sum().backward()
+        assert ahead.grad.tolist() == [1, 1, 1, 1]
+
+
 def test_sizes_in_one_piece_or_apart():
     x = numbered(24)
     for _ in range(2):

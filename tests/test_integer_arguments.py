@@ -129,3 +129,15 @@ def test_what_no_int64_holds_and_strides_that_nobody_takes(device):
         with pytest.raises(ValueError, match="Overflow when unpacking long long"):
             call()
     assert x[:: 2**62].tolist() == x.unfold(0, 1, 2**62)[..., 0].tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
+def test_a_dim_may_be_numpys(kind, device):
+    x, one = torch.arange(4, device=device).reshape(2, 2), kind(1)
+    assert x.flip(one).tolist() == [[1, 0], [3, 2]]
+    assert x.gather(one, x * 0).tolist() == [[0, 0], [2, 2]]
+    assert [part.tolist() for part in x.tensor_split(kind(2), one)] == [[[0], [2]], [[1], [3]]]
+    assert [part.shape for part in x.hsplit(kind(2))] == [(2, 1), (2, 1)]
+    for call in (x.sum, x.flip, x.tensor_split, x.hsplit):
+        with pytest.raises(TypeError, match="not bool"):
+            call(True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
+from numbers import Integral
 
 from wgtorch.errors import BroadcastError, DimOutOfRangeError
 
@@ -370,9 +371,11 @@ def meet(*layouts: Layout) -> Layout:
 
 @remembered
 def wrap_dim(dim: int, rank: int) -> int:
-    """A dim counted from the front. A 0-d tensor takes 0 and -1."""
-    if not isinstance(dim, int):
-        raise TypeError(f"dim must be an int, not {type(dim).__name__}")
+    """A dim counted from the front. A 0-d tensor takes 0 and -1. numpy's ints are welcome."""
+    if type(dim) is not int:
+        if type(dim) is bool or not isinstance(dim, Integral):
+            raise TypeError(f"dim must be an int, not {type(dim).__name__}")
+        dim = int(dim)
     bound = rank or 1
     if not -bound <= dim < bound:
         if not -(1 << 63) <= dim < 1 << 63:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wgtorch.integers import integers
+from wgtorch.integers import element, integers
 from wgtorch.layout import wrap_dim, wrap_real_dim
 from wgtorch.op import composite
 from wgtorch.ops.samples import normal
@@ -129,6 +129,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
     dim, given = wrap_dim(dim, input.ndim), indices_or_sections
     if isinstance(given, View):
         given = given.tolist()  # type: ignore[attr-defined]
+    given = integers("tensor_split", "indices_or_sections", given, 1)
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
@@ -152,6 +153,7 @@ def split_evenly(op: str, input: Any, given: Any, dim: int, least: int) -> Any:
             f"torch.{op} requires a tensor with at least {least} dimension, but got a tensor with"
             f" {input.ndim} dimensions!"
         )
+    given = element(given)
     if not isinstance(given, int | list | tuple):
         raise TypeError(
             f"{op}() received an invalid combination of arguments - got (Tensor,"
