@@ -1,6 +1,8 @@
 """The same five pieces of work for wgtorch, numpy and each peer: what a peer's run is made of.
 
 python tools/bench_work.py tinygrad|torchvulkan      prints {name: milliseconds} as JSON
+
+tinygrad finds Dawn's library by WEBGPU_PATH.
 """
 
 from __future__ import annotations

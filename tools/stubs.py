@@ -60,7 +60,9 @@ def method(op: Op) -> Iterator[str]:
 
 
 def listed_method(op: Op) -> str:
-    if callable(op.method):
+    if op.method is staticmethod:
+        rest = arguments(op)
+    elif callable(op.method):
         given = list(inspect.signature(op.method(FACES[op.name])).parameters.values())
         rest = [argument(op, p, place) for place, p in enumerate(given)][1:]
     else:

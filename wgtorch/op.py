@@ -62,7 +62,8 @@ class Op(NamedRecord):
     gate: Callable | None = None  # door -> a door that refuses more, or knows a shorter way
     front: Callable | None = None  # door -> what users call, where that takes more than the kernel
     torch: str = ""  # dotted name to compare with; default: the same name
-    method: bool | Callable = True  # whether Tensor has it as a method, or front -> the method
+    method: bool | Callable = True  # whether Tensor has it as a method, or front -> the method, or
+    # `staticmethod`: one that does not read the tensor it is called on
     inplace: bool = False  # whether `name_` writes the result into the first input
     takes_over: bool = False  # whether `name_` may start in that input's memory (see starts_as)
     apart: str = ""  # how much of an input must not be written to: "" | "part" of it | "all" of it

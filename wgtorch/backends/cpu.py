@@ -19,7 +19,6 @@ from wgtorch.storage import Lens, Storage, Value, View, gift
 
 new = object.__new__
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
-HALVES = tuple([d.np for d in WIDE])
 
 
 class CPU:
@@ -103,7 +102,7 @@ class CPU:
         reference, attrs, dtype, out, computes, halves = ready
         arrays = self._arrays(args)
         if halves:
-            arrays = widened(arrays)
+            arrays = widened(arrays, call.dtypes)
         token = hush(IGNORE) if computes else None
         try:
             if reference is None:
@@ -329,15 +328,12 @@ def has_halves(dtypes: tuple) -> bool:
     return any([has_halves(d) if type(d) is tuple else d in WIDE for d in dtypes])
 
 
-def widened(arrays: list) -> list:
+def widened(arrays: list, dtypes: tuple) -> list:
     """Halves in what they are computed in."""
     return [
-        widened(a) if type(a) is list else a.astype(np.float32) if is_half(a) else a for a in arrays
+        widened(a, d) if type(d) is tuple else a.astype(WIDE[d]) if d in WIDE else a
+        for a, d in zip(arrays, dtypes, strict=True)
     ]
-
-
-def is_half(array: np.ndarray | None) -> bool:
-    return array is not None and array.dtype in HALVES
 
 
 def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:

@@ -146,7 +146,7 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
         elif kind is tuple or kind is list:
             key += (kind, len(a))
             for t in a:
-                if isinstance(t, View):  # as above, without the call
+                if isinstance(t, View):  # as below, without a call
                     storage = t.storage
                     value = storage.value
                     device = value.device

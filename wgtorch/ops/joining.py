@@ -116,7 +116,7 @@ def _cat(tensors: Tensors, dim: int):
 def cat(tensors, dim: int = 0, *, axis: int | None = None):
     "The tensors end to end along `dim`; their other sizes agree."
     if type(tensors) not in (list, tuple) or not tensors:
-        several("cat", tensors, NO_CAT)  # which complains; a call less for what is usual
+        several("cat", tensors, NO_CAT)  # may complain; what is usual is spared the call
     if axis is not None:
         dim = axis
     if dim < 0:
