@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import wgtorch as torch
 from tools import kernels, press
 from wgtorch.backends.webgpu.library import COMMENT
+from wgtorch.backends.webgpu.pipelines import read_once
 from wgtorch.op import REGISTRY
 from wgtorch.registry.ways import way_on_a_gpu
 
@@ -42,6 +43,7 @@ CASES = {  # name: (expression, press)
     "add": ("x + y", "strong"),
     "number": ("x * 2 - 1", "strong"),
     "chain_shared_operand": ("(x * 2 + 1).relu() * x", "strong"),
+    "chain_on_a_cpu": ("(x * 2 + 1).relu() * x", "software"),
     "broadcast": ("row + column", "strong"),
     "transposed": ("x.T + y.T", "strong"),
     "transposed_by_blocks": ("wide.T + 1", "strong"),
@@ -101,6 +103,15 @@ def test_numbers_and_sizes_are_data():
         (x * size + 0.5).cpu()
     names = [label for label in press.texts(press.STRONG).values() if label == "mul+add"]
     assert len(names) == 1
+
+
+def test_a_cpu_loads_its_numbers_once():
+    """Before any loop: the kernel itself reads a copy."""
+    kept = read_once(printed("chain_on_a_cpu"))
+    assert "var<immediate> given: Launch; var<private> launch: Launch;" in kept
+    main = kept[kept.index("fn main") :]
+    assert main.index("{ launch = given;") < main.index("launch.count")
+    assert kept.count("given") == 2
 
 
 SAMPLED = [n for n, op in REGISTRY.items() if op.samples and way_on_a_gpu(op) != "through the cpu"]

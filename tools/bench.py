@@ -5,13 +5,14 @@ python tools/bench.py [start] [ops] [cpu] [work] [gpu] [hooks]     the first fou
     --beside FOLDER  another checkout whose tools/bench.py ops is run in the same minute
     --profile        where the Python time of a training step goes
 
-Least of several runs; numbers of one run compare. `gpu` needs a real GPU, and compares with
-PyTorch CUDA where that is installed.
+Least of several runs, by turns where several things compare, as a machine's speed varies. `gpu`
+needs a real GPU, and compares with PyTorch CUDA where that is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import subprocess
@@ -36,6 +37,7 @@ from wgtorch.backends.webgpu.fusion import Program  # noqa: E402
 from wgtorch.device import Device  # noqa: E402
 
 RNG = np.random.default_rng(0)
+TURNS = 10
 GPU = backend(Device("webgpu"))
 QUEUE = GPU.queue  # type: ignore[attr-defined]
 
@@ -83,6 +85,11 @@ def show(what: str, value: float, unit: str = "us", floor: float | None = None, 
     print(f"{what:<60}{value:10.2f} {unit:<8} {judged} {note}".rstrip(), flush=True)
 
 
+def lower(least: dict[str, float], found: dict[str, float]) -> None:
+    for name, value in found.items():
+        least[name] = min(value, least.get(name, value))
+
+
 # One op
 
 
@@ -99,16 +106,9 @@ def filled(x):
 
 def ops() -> None:
     x, y, g, a = normal(16), normal(16), normal(16, grad=True), normal(16, 16)
-    kept = leaf_of(g)  # as when g was used before
-    empty = best(each(lambda: None, 1000), 1000)
-    show("call: x + y of 16 elements, not run yet", best(each(lambda: x + y, 1000), 1000) - empty)
-    show("  recorded: g + y", best(each(lambda: g + y, 1000), 1000) - empty)
-    show("  recorded, saves one: g * y", best(each(lambda: g * y, 1000), 1000) - empty)
-    show("  with a number: x + 2", best(each(lambda: x + 2, 1000), 1000) - empty)
-    del kept
     waiting = [chain(x, y, 22) for _ in range(20)]
-    walk = best(lambda: [Program(z.storage.value.promise) for z in waiting], 20 * 22)
-    show("launch: walk and key, per op of a fused 22", walk)
+    ends = [chain(g, y) for _ in range(20)]
+    kept = leaf_of(g)  # as when g was used before
 
     def run(z):
         def work():
@@ -118,12 +118,8 @@ def ops() -> None:
 
         return work
 
-    show("fused chain of 32, run and submitted, per op", best(run(x), 640), floor=3)
-    show("  recorded for gradients", best(run(g), 640), floor=4)
-    show("own kernel: x + y run at once", best(each(lambda: filled(x + y), 60), 60) - empty)
-    show("own kernel: a.sum()", best(each(a.sum, 60), 60) - empty, floor=7)
-    show("own kernel: a @ a", best(each(lambda: a @ a, 60), 60) - empty, floor=7)
-    ends = [chain(g, y) for _ in range(20)]
+    def walk():
+        return [Program(z.storage.value.promise) for z in waiting]
 
     def back():
         for z in ends:
@@ -132,21 +128,40 @@ def ops() -> None:
             g.grad = None
         QUEUE.flush()
 
-    show("backward alone, per forward op", best(back, 640))
+    many, few, fused = 1000, 60, 640
+    rows = (
+        ("call: x + y of 16 elements, not run yet", each(lambda: x + y, many), many, None),
+        ("  recorded: g + y", each(lambda: g + y, many), many, None),
+        ("  recorded, saves one: g * y", each(lambda: g * y, many), many, None),
+        ("  with a number: x + 2", each(lambda: x + 2, many), many, None),
+        ("launch: walk and key, per op of a fused 22", walk, 20 * 22, None),
+        ("fused chain of 32, run and submitted, per op", run(x), fused, 3),
+        ("  recorded for gradients", run(g), fused, 4),
+        ("own kernel: x + y run at once", each(lambda: filled(x + y), few), few, None),
+        ("own kernel: a.sum()", each(a.sum, few), few, 7),
+        ("own kernel: a @ a", each(lambda: a @ a, few), few, 7),
+        ("backward alone, per forward op", back, fused, None),
+    )
+    least: dict[str, float] = {}
+    for _ in range(TURNS):
+        lower(least, {what: best(work, count, times=3) for what, work, count, _ in rows})
+    for what, _, _, floor in rows:
+        show(what, least[what], floor=floor)
+    del kept
 
 
 # Work
 
 
 def work(peers: list[str]) -> None:
-    ours = bench_work.measure_wgtorch("webgpu")
-    numpy_ms = bench_work.measure_numpy()
-    others = {}
-    for python in peers:
-        for peer in ("tinygrad", "torchvulkan"):
-            found = bench_work.in_another(python, peer)
-            if found:
-                others[peer] = found
+    ours: dict[str, float] = {}
+    numpy_ms: dict[str, float] = {}
+    others: dict[str, dict[str, float]] = {}
+    for _ in range(3):
+        lower(ours, bench_work.measure_wgtorch("webgpu"))
+        lower(numpy_ms, bench_work.measure_numpy())
+        for python, peer in itertools.product(peers, bench_work.PEERS):
+            lower(others.setdefault(peer, {}), bench_work.in_another(python, peer))
     for name, value in ours.items():
         beside = [f"numpy {numpy_ms[name]:.2f} ({value / numpy_ms[name]:.1f}x)"]
         times = [o[name] for o in others.values() if name in o]
@@ -210,7 +225,7 @@ def start() -> None:
         "print((time.perf_counter() - s) * 1e3, 'wgpu' in sys.modules)"  # fmt: skip
     took, brings = [], False
     cached = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    for _ in range(5):
+    for _ in range(TURNS):
         ran = subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=cached
         )

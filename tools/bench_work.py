@@ -201,6 +201,9 @@ def measure_tinygrad() -> dict[str, float]:
     return {name: queued(piece, lambda x: x.numpy()) for name, piece in pieces.items()}
 
 
+PEERS = {"tinygrad": measure_tinygrad, "torchvulkan": measure_torchvulkan}
+
+
 def in_another(python: str, peer: str) -> dict[str, float]:
     """A peer's times, from an interpreter that has it; nothing where it does not run."""
     ran = subprocess.run([python, __file__, peer], capture_output=True, text=True, timeout=600)
@@ -221,5 +224,4 @@ def profiled(step: Callable, flush: Callable, sync: Callable) -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    measure = {"tinygrad": measure_tinygrad, "torchvulkan": measure_torchvulkan}
-    print(json.dumps(measure[sys.argv[1]]()))
+    print(json.dumps(PEERS[sys.argv[1]]()))

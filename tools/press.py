@@ -102,6 +102,7 @@ class Press(WebGPU):
                 f64=found.f64,
                 halves=device.index == STRONG,
                 wide=found.is_software,
+                by_lanes=found.is_software,
             ),
             most_buffers=found.most_buffers,
             pool=Pool(device_),

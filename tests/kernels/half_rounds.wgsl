@@ -13,7 +13,6 @@ fn f16_to_f32(bits: u32) -> f32 {
     let tiny = bitcast<u32>(bitcast<f32>((size << 13u) + 0x38800000u) - 6.1035156e-5);
     return bitcast<f32>(select(normal, tiny, size < 0x400u) | ((bits & 0x8000u) << 16u));
 }
-const MANY = 2u;
 @group(0) @binding(0) var<storage, read> b0: array<vec4<u32>>;
 fn mul_float16(input: f32, other: f32) -> f32 { return round_f16_f32_native(input * other); }
 fn add_float16(input: f32, other: f32) -> f32 { return round_f16_f32_native(input + other); }
@@ -39,10 +38,12 @@ fn compute(q: u32) {
     let r7 = lane(q0_3.y);
     b1[q] = vec4<u32>(pack2_f16_native(vec2<f32>(r0, r1)), pack2_f16_native(vec2<f32>(r2, r3)), pack2_f16_native(vec2<f32>(r4, r5)), pack2_f16_native(vec2<f32>(r6, r7)));
 }
+const MANY = 2u;
 
-// Runs `compute(i)` for every MANY quads: elements are short, and sixteen bytes are best at once.
+// Runs `compute(i)` at every index, or once for MANY of them. Fusion writes `compute`, its loads
+// and its stores.
 //
-// expects: fn compute(i: u32), MANY   and   launch.count = how many quads
+// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 256u;
 

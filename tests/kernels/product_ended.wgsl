@@ -205,7 +205,7 @@ fn lane(x0: f32, x1: f32) -> f32 {
     let v1 = relu_float32(v0);
     return v1;
 }
-@group(0) @binding(3) var<storage, read_write> b3: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> b3: array<vec2<u64>>;
 fn store4(q: u32, v: vec4f) {
     let i = q * 4u;
     let p1 = place0(i);
@@ -214,7 +214,7 @@ fn store4(q: u32, v: vec4f) {
     let r1 = lane(v.y, e1);
     let r2 = lane(v.z, e1);
     let r3 = lane(v.w, e1);
-    b3[q] = vec4<f32>(r0, r1, r2, r3);
+    b3[q] = vec2<u64>(bitcast<vec2<u32>>(vec2<f32>(r0, r2))) | (vec2<u64>(bitcast<vec2<u32>>(vec2<f32>(r1, r3))) << vec2<u32>(32u));
 }
 
 // result[b] = x[b] @ y[b], 4 x 4 per thread and nothing shared: for adapters that run on a CPU, and

@@ -2,7 +2,6 @@
 struct Launch { count: u32, n1: i32 }
 var<immediate> launch: Launch;
 fn wrap_u8(x: i32) -> i32 { return x & 255; }
-const MANY = 4u;
 @group(0) @binding(0) var<storage, read> b0: array<vec4<u32>>;
 fn add_uint8(input: i32, other: i32) -> i32 { return wrap_u8(input + other); }
 fn lane(x0: i32) -> i32 {
@@ -30,10 +29,12 @@ fn compute(q: u32) {
     let r15 = lane(i32(((q0.w >> 24u) & 255u)));
     b1[q] = vec4<u32>(((bitcast<u32>(r0) & 255u) << 0u) | ((bitcast<u32>(r1) & 255u) << 8u) | ((bitcast<u32>(r2) & 255u) << 16u) | ((bitcast<u32>(r3) & 255u) << 24u), ((bitcast<u32>(r4) & 255u) << 0u) | ((bitcast<u32>(r5) & 255u) << 8u) | ((bitcast<u32>(r6) & 255u) << 16u) | ((bitcast<u32>(r7) & 255u) << 24u), ((bitcast<u32>(r8) & 255u) << 0u) | ((bitcast<u32>(r9) & 255u) << 8u) | ((bitcast<u32>(r10) & 255u) << 16u) | ((bitcast<u32>(r11) & 255u) << 24u), ((bitcast<u32>(r12) & 255u) << 0u) | ((bitcast<u32>(r13) & 255u) << 8u) | ((bitcast<u32>(r14) & 255u) << 16u) | ((bitcast<u32>(r15) & 255u) << 24u));
 }
+const MANY = 4u;
 
-// Runs `compute(i)` for every MANY quads: elements are short, and sixteen bytes are best at once.
+// Runs `compute(i)` at every index, or once for MANY of them. Fusion writes `compute`, its loads
+// and its stores.
 //
-// expects: fn compute(i: u32), MANY   and   launch.count = how many quads
+// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 256u;
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from wgtorch.backends.webgpu import library
-from wgtorch.backends.webgpu.codegen import Pairs, Writer, place_function
+from wgtorch.backends.webgpu.codegen import LOOP, Pairs, Writer, place_function
 from wgtorch.backends.webgpu.complaints import declare_report, reports
 from wgtorch.backends.webgpu.epilogue import declare_epilogue
 from wgtorch.backends.webgpu.fusion import Program
@@ -48,8 +48,7 @@ def written(
         writer.fields[name] = kind or "u32"
     body, statements = library.shader(step.shader), 0
     for declaration in (*step.front, *(step.store if end is None else ())):
-        is_file = declaration.endswith(".wgsl")
-        writer.declare(library.shader(declaration) if is_file else declaration)
+        writer.declare(text_of(writer, declaration))
     reads = len(step.reads)
     if not any("@binding" in text for text in (body, *step.front)):
         for name, dtype in bound[:reads]:
@@ -77,8 +76,15 @@ def written(
     if reports(body):
         declare_report(writer, body)
     if is_map:
-        body += "\n" + library.shader("elementwise.wgsl")
+        body += "\n" + writer.loop()
     return writer.text(body)
+
+
+def text_of(writer: Writer, declaration: str) -> str:
+    """Of what is put in front: WGSL, or the name of a shader file."""
+    if declaration == LOOP:
+        return writer.loop()
+    return library.shader(declaration) if declaration.endswith(".wgsl") else declaration
 
 
 def declare_results(writer: Writer, step: Pass, bound: list[Bound], body: str) -> None:
@@ -132,7 +138,7 @@ def declare_map(writer: Writer, dtype: DType) -> None:
     declare_of(writer, "result", dtype)
     name = writer.bind(quad_type(dtype, dialect), "read_write", "result_words")
     body = [f"let r{k} = value_at(min(4u * q + {k}u, launch.last));" for k in range(4)]
-    body += write_quad(dtype, name, "q", [f"r{k}" for k in range(4)])
+    body += write_quad(dtype, name, "q", [f"r{k}" for k in range(4)], dialect)
     writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
 
 
@@ -149,7 +155,7 @@ def declare_writer(writer: Writer, name: str, dtype: DType) -> None:
 def declare_quad_writer(writer: Writer, name: str, dtype: DType) -> None:
     dialect = writer.dialect
     words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
-    lines = "\n    ".join(write_quad(dtype, words, "q", ["a", "b", "c", "d"]))
+    lines = "\n    ".join(write_quad(dtype, words, "q", ["a", "b", "c", "d"], dialect))
     params = ", ".join(f"{v}: {dialect.type_of(dtype)}" for v in "abcd")
     writer.declare(f"fn put_{name}(q: u32, {params}) {{\n    {lines}\n}}")
     writer.declare(f"alias {name}_type = {dialect.type_of(dtype)};")

@@ -36,6 +36,7 @@ from wgtorch.settled import TypedOp
 
 HALVES = re.compile(r"\b(pack2_f16|unpack_f16|unpack2_f16|round_f16_f32)\b")
 LAUNCH = "var<immediate> launch: Launch;"
+LOOP = "elementwise.wgsl"
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -67,6 +68,11 @@ class Writer:
         self.declare(f"{place} var<storage, {access}> {name}: array<{kind}>;")
         self.slots += 1
         return name
+
+    def loop(self, many: int = 1) -> str:
+        """The shader that calls `compute`, once for so many of what is counted."""
+        self.declare(f"const MANY = {many}u;")
+        return library.shader("elementwise_lanes.wgsl" if self.dialect.by_lanes else LOOP)
 
     def text(self, tail: str) -> str:
         body = "\n".join([*self.lines, "", tail])
@@ -120,7 +126,7 @@ def load_quad(
             quad = f"({writer.number()} / 4u + q)"
         elif form:
             quad = f"({place_of(writer, load)[0]}(i) / 4u)"
-        return read_quad(dtype, name, quad, f"q{index}")
+        return read_quad(dtype, name, quad, f"q{index}", writer.dialect)
     name = writer.bind(single, "read")
     if form == OFFSET:
         offset = writer.number()
@@ -269,12 +275,10 @@ def scalar(writer: Writer, dtype: DType, kind: type = float) -> str:
 def elementwise(program: Program, dialect: Dialect, pairs: Pairs = ()) -> str:
     """Four elements per call of `compute`, or as many as fill 16 bytes, stored by whole words."""
     writer, many = Writer(dialect, "count"), quads_at_once(program, dialect)
-    if many > 1:
-        writer.declare(f"const MANY = {many}u;")
     load = load_quad if many == 1 else partial(load_short, many=many)
     body = quad_body(writer, program, pairs, load, many)
     writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
-    return writer.text(library.shader("elementwise_short.wgsl" if many > 1 else "elementwise.wgsl"))
+    return writer.text(writer.loop(many))
 
 
 def quads_at_once(program: Program, dialect: Dialect) -> int:
@@ -323,7 +327,7 @@ def quad_body(
         if many > 1:
             body.append(write_words(step.dtype, name, "q", values, True))
         else:
-            body += write_quad(step.dtype, name, "q", values, True)
+            body += write_quad(step.dtype, name, "q", values, writer.dialect, True)
     return body
 
 
@@ -353,7 +357,7 @@ def assignment(program: Program, layout: Layout, dtype: DType, dialect: Dialect)
         lines = write_one(step.dtype, store, "i", f"r.r{n}")
         body += ["{", *lines, "}"]  # each has names of its own
     writer.declare("fn compute(i: u32) {\n    " + "\n    ".join(body) + "\n}")
-    return writer.text(library.shader("elementwise.wgsl"))
+    return writer.text(writer.loop())
 
 
 def in_quads(layout: Layout) -> bool:
@@ -377,12 +381,12 @@ def assignment_by_fours(program: Program, layout: Layout, dtype: DType, dialect:
         place_function(writer, "target_place", layout.form)
         quad = "(target_place(i) / 4u)"
     member = ".r0" if program.stores else ""
-    body += write_quad(dtype, name, quad, [f"r{k}{member}" for k in range(4)], True)
+    body += write_quad(dtype, name, quad, [f"r{k}{member}" for k in range(4)], dialect, True)
     for n, step in enumerate(program.stores, 1):
         store = writer.bind(quad_type(step.dtype, dialect), "read_write")
-        body += write_quad(step.dtype, store, "q", [f"r{k}.r{n}" for k in range(4)])
+        body += write_quad(step.dtype, store, "q", [f"r{k}.r{n}" for k in range(4)], dialect)
     writer.declare("fn compute(q: u32) {\n    " + "\n    ".join(body) + "\n}")
-    return writer.text(library.shader("elementwise.wgsl"))
+    return writer.text(writer.loop())
 
 
 def load_all(writer: Writer, program: Program) -> tuple[list[str], list[str]]:

@@ -166,7 +166,7 @@ def written(
         for j in FOUR:
             values = [f"r{4 * j + k}{member}" for k in FOUR]
             quad = f"((p{last} + {j}u * s{last}) / 4u)"
-            body += write_quad(step.dtype, name, quad, values, True)
+            body += write_quad(step.dtype, name, quad, values, dialect, True)
     lines = "\n    ".join(body)
     writer.declare(f"fn compute(rest: u32, d: u32, l: u32) {{\n    {lines}\n}}")
     return writer.text(library.shader("elementwise_blocks.wgsl")), numbers
@@ -217,7 +217,7 @@ def block(
     next_ = "s" if how == "row" else "t"
     for k in FOUR:
         quad = f"((p{n} + {k}u * {next_}{n}) / 4u)"
-        more, values = read_quad(dtype, name, quad, f"q{n}_{k}")
+        more, values = read_quad(dtype, name, quad, f"q{n}_{k}", writer.dialect)
         lines += more
         quads.append(values)
     if how == "row":

@@ -239,7 +239,8 @@ def stored(writer: Writer, program: Program, walk: Walk) -> list[str]:
         values = [f"r{k}.r{n}" for k in range(4 if walk.quads else 1)]
         if walk.quads:
             name = writer.bind(quad_type(step.dtype, writer.dialect), "read_write")
-            body += write_quad(step.dtype, name, f"(({where(walk, last)}) / 4u)", values)
+            quad = f"(({where(walk, last)}) / 4u)"
+            body += write_quad(step.dtype, name, quad, values, writer.dialect)
         else:
             name = writer.bind(element_type(step.dtype, writer.dialect), "read_write")
             body += write_one(step.dtype, name, where(walk, last), values[0])
@@ -303,7 +304,8 @@ def finished(writer: Writer, fold: Fold, states: list[str], last: bool) -> list[
         if many > 1:
             name = writer.bind(quad_type(dtype, dialect), "read_write")
             for k in range(many // 4):
-                body += write_quad(dtype, name, quad_of(many, k), values[4 * k : 4 * k + 4])
+                four = values[4 * k : 4 * k + 4]
+                body += write_quad(dtype, name, quad_of(many, k), four, dialect)
         else:
             name = writer.bind(one_writable(dtype, dialect), "read_write")
             body += ["{", *write_one(dtype, name, "unit", values[0]), "}"]

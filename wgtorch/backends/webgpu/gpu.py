@@ -22,6 +22,7 @@ class GPU:
             f64=traits.f64,
             unrolls=not traits.compiles_slowly,
             halves=not traits.is_software and halves.are_native(self.device),
+            by_lanes=traits.is_software,
             wide=traits.is_software and traits.int64,
         )
         self.most_buffers = self.traits.most_buffers
@@ -35,7 +36,7 @@ class GPU:
 
             self.queue, module = NativeQueue(self.device, eager), trusted_module(self.device)
             immediate_bytes = self.traits.immediate_bytes
-        self.pipelines = Pipelines(self.device, module, immediate_bytes)
+        self.pipelines = Pipelines(self.device, module, immediate_bytes, traits.is_software)
         self.pool.fail = self.queue.fail = self.pipelines.fail = self.fail
         self.abandoned: Callable[[], None] = lambda: None  # tells the backend that all is lost
 

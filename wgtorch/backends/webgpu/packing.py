@@ -33,7 +33,8 @@ class Dialect:
     f64: bool = False
     unrolls: bool = True  # whether the driver's compiler takes long functions in its stride
     halves: bool = False  # whether its own packing of float16 is exact (see halves.py)
-    wide: bool = False  # whether eight elements are best read at once: loads are dear, however long
+    by_lanes: bool = False  # whether a workgroup is best one vector of a CPU's lanes
+    wide: bool = False  # whether memory is best moved by 64 bits: each move is dear, however long
 
     def type_of(self, dtype: DType) -> str:
         """The WGSL type that a dtype is computed in (c64 is the library's alias)."""
@@ -92,6 +93,8 @@ def quad_type(dtype: DType, dialect: Dialect) -> str:
     words = dtype.itemsize
     if words == 8:
         return dialect.type_of(dtype)
+    if words == 4 and dialect.wide:
+        return "vec2<u64>"
     kind = element_type(dtype, dialect)
     return kind if words == 1 else f"vec{words}<{kind}>"
 
@@ -122,13 +125,16 @@ def decoded(dtype: DType, bits: str) -> str:
     return DECODE[dtype].format(bits)
 
 
-def read_quad(dtype: DType, name: str, quad: str, local: str) -> tuple[list[str], list[str]]:
+def read_quad(
+    dtype: DType, name: str, quad: str, local: str, dialect: Dialect
+) -> tuple[list[str], list[str]]:
     """(statements, the four elements) of quad number `quad`; `local` names a variable."""
     if dtype.itemsize == 8:
         return [], [f"{name}[{quad} * 4u + {k}u]" for k in range(4)]
-    fetch = [f"let {local} = {name}[{quad}];"]
+    if dtype.itemsize == 4 and dialect.wide:
+        return read_pairs(dtype, name, quad, local, 2)
     if dtype.itemsize == 4:
-        return fetch, [f"{local}.{lane}" for lane in LANES]
+        return [f"let {local} = {name}[{quad}];"], [f"{local}.{lane}" for lane in LANES]
     return read_words(dtype, name, quad, dtype.itemsize, local)
 
 
@@ -151,14 +157,21 @@ def read_oct(dtype: DType, name: str, place: str, local: str) -> tuple[list[str]
     if dtype.itemsize == 8:
         return [], [f"{name}[{place} * 8u + {k}u]" for k in range(8)]
     if dtype.itemsize == 4:
-        vector = f"vec4<{dtype.wgsl}>"
-        fetch = [
-            f"let {local} = {name}[{place}];",
-            f"let {local}_even = bitcast<{vector}>(vec4<u32>({local}));",
-            f"let {local}_odd = bitcast<{vector}>(vec4<u32>({local} >> vec4<u32>(32u)));",
-        ]
-        return fetch, [f"{local}_{side}.{lane}" for lane in LANES for side in ("even", "odd")]
+        return read_pairs(dtype, name, place, local, 4)
     return read_words(dtype, name, place, 2 * dtype.itemsize, local)
+
+
+def read_pairs(
+    dtype: DType, name: str, place: str, local: str, many: int
+) -> tuple[list[str], list[str]]:
+    """(statements, the elements) of `many` times 64 bits, each of two elements."""
+    vector, words = f"vec{many}<{dtype.wgsl}>", f"vec{many}<u32>"
+    fetch = [
+        f"let {local} = {name}[{place}];",
+        f"let {local}_even = bitcast<{vector}>({words}({local}));",
+        f"let {local}_odd = bitcast<{vector}>({words}({local} >> {words}(32u)));",
+    ]
+    return fetch, [f"{local}_{side}.{lane}" for lane in LANES[:many] for side in ("even", "odd")]
 
 
 def unpacked(dtype: DType, word: str) -> list[str]:
@@ -169,11 +182,16 @@ def unpacked(dtype: DType, word: str) -> list[str]:
 
 
 def write_quad(
-    dtype: DType, name: str, quad: str, values: list[str], is_rounded: bool = False
-) -> list[str]:
+    dtype: DType, name: str, quad: str, values: list[str], dialect: Dialect,
+    is_rounded: bool = False,
+) -> list[str]:  # fmt: skip
     """Statements. `is_rounded`: the values are such as the dtype can hold."""
     if dtype.itemsize == 8:
         return [f"{name}[{quad} * 4u + {k}u] = {v};" for k, v in enumerate(values)]
+    if dtype.itemsize == 4 and dialect.wide:
+        pair = f"vec2<u64>(bitcast<vec2<u32>>(vec2<{dtype.wgsl}>({{}}, {{}})))"
+        even, odd = pair.format(values[0], values[2]), pair.format(values[1], values[3])
+        return [f"{name}[{quad}] = {even} | ({odd} << vec2<u32>(32u));"]
     if dtype.itemsize == 4:
         return [f"{name}[{quad}] = vec4<{dtype.wgsl}>({', '.join(values)});"]
     return [write_words(dtype, name, quad, values, is_rounded)]

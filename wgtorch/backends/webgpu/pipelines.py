@@ -19,9 +19,16 @@ from wgtorch.config import trace
 
 BINDING = re.compile(r"@group\(0\) @binding\(\d+\) var<storage, (read|read_write)>")
 FIELDS = re.compile(r"^struct Launch \{ (.+) \}$", re.M)
+MAIN = re.compile(r"\bfn main\([^{]*\{")
 FORMAT = {"u32": "I", "i32": "i", "f32": "f", "i64": "q", "f64": "d", "": ""}  # for struct.pack
 SLOT = 1024  # bytes of the ring of numbers: dispatches take so many, or several times as many
 TYPES = {"read": "read-only-storage", "read_write": "storage"}
+
+
+def read_once(source: str) -> str:
+    """The kernel, its numbers read as `main` begins: on a CPU each use would load them again."""
+    kept = "var<immediate> given: Launch; var<private> launch: Launch;"
+    return MAIN.sub(r"\g<0> launch = given;", source.replace(LAUNCH, kept), count=1)
 
 
 def kind_of(field: str) -> str:
@@ -82,8 +89,10 @@ def fitted(format: str, number: float) -> float:
 class Pipelines:
     """Kernels by source text."""
 
-    def __init__(self, device: wgpu.GPUDevice, module: Callable, immediate_bytes: int):
-        self.device, self.module = device, module
+    def __init__(
+        self, device: wgpu.GPUDevice, module: Callable, immediate_bytes: int, is_software: bool
+    ):
+        self.device, self.module, self.is_software = device, module, is_software
         self.checked = device.create_shader_module  # for shaders of users
         self.immediate_bytes = immediate_bytes  # room for numbers in a pipeline; 0 = none
         self.cache: dict[str, Kernel] = {}
@@ -113,9 +122,11 @@ class Pipelines:
         access = tuple(BINDING.findall(source))
         room = 4 * len(kinds) <= self.immediate_bytes
         ring = 0 if room else -(-4 * len(kinds) // SLOT) * SLOT
+        if self.is_software and trusted and kinds and "Barrier(" not in source:
+            source = read_once(source)
         if ring:
-            uniform = LAUNCH.replace("immediate", "uniform")
-            source = source.replace(LAUNCH, f"@group(0) @binding({len(access)}) {uniform}")
+            uniform = f"@group(0) @binding({len(access)}) var<uniform>"
+            source = source.replace("var<immediate>", uniform)
         layout = self.layout(access, self.immediate_bytes if kinds and room else 0, ring)
         module = (self.module if trusted else self.checked)(label=name, code=source)
         handle = self.device.create_compute_pipeline(

@@ -362,7 +362,7 @@ def declare_put(writer: Writer, name: str, dtype: DType, n: int, way: Walk) -> N
     if way.quads:
         words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
         values = [said.format(f"v.{lane}") for lane in LANES]
-        lines = write_quad(dtype, words, f"(({place}) / 4u)", values)
+        lines = write_quad(dtype, words, f"(({place}) / 4u)", values, dialect)
     else:
         words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
         lines = write_one(dtype, words, place, said.format("v"))
@@ -374,7 +374,7 @@ def declare_set(writer: Writer, name: str, dtype: DType, way: Walk) -> None:
     dialect = writer.dialect
     if way.quads == "across":
         words = writer.bind(quad_type(dtype, dialect), "read_write", f"{name}_words")
-        lines = write_quad(dtype, words, "unit", [f"v.{lane}" for lane in LANES])
+        lines = write_quad(dtype, words, "unit", [f"v.{lane}" for lane in LANES], dialect)
     else:
         words = writer.bind(one_writable(dtype, dialect), "read_write", f"{name}_words")
         lines = write_one(dtype, words, "unit", "v.x" if way.quads else "v")

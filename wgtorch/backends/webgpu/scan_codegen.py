@@ -126,7 +126,7 @@ def written(writer: Writer, fold: Fold, way: Walk, states: list[str]) -> list[st
         values = [f"leave{n}({state})" for state in states]
         if way.quads:
             name = writer.bind(quad_type(dtype, dialect), "read_write")
-            lines += write_quad(dtype, name, f"(({place}) / 4u)", in_turn(order, values))
+            lines += write_quad(dtype, name, f"(({place}) / 4u)", in_turn(order, values), dialect)
         else:
             name = writer.bind(one_writable(dtype, dialect), "read_write")
             lines += ["{", *write_one(dtype, name, place, values[0]), "}"]

@@ -86,7 +86,8 @@ def taken(writer: Writer, n: int, dtype: DType, walk: Walk) -> tuple[list[str], 
         name = writer.bind(quad_type(dtype, dialect), "read")
         lines, values = [f"let p{n} = ({where(walk, n)}) / 4u;"], []
         for k in range(walk.many // 4):
-            more, four = read_quad(dtype, name, f"p{n} + {k}u" if k else f"p{n}", f"q{n}_{k}")
+            at = f"p{n} + {k}u" if k else f"p{n}"
+            more, four = read_quad(dtype, name, at, f"q{n}_{k}", dialect)
             lines, values = lines + more, values + four
         return lines, in_turn(place, values)
     name = writer.bind(element_type(dtype, dialect), "read")
