@@ -45,7 +45,40 @@ def is_well(make: Maker) -> bool:
 CASES = {  # name: (call, exception, part of its text)
     "negative size": (lambda m: m.floats(-1), RuntimeError, "negative dimension -1"),
     "a word as size": (lambda m: m.floats("a"), TypeError, "must be tuple of ints"),
-    "half a size": (lambda m: m.floats((2, 2.5)), TypeError, "2.5"),
+    "half a size": (
+        lambda m: m.floats((2, 2.5)), TypeError,
+        "ones(): argument 'size' (position 1) must be tuple of ints, but found element of type"
+        " float at pos 1",
+    ),
+    "a float for a size": (
+        lambda m: torch.zeros(2.0), TypeError,
+        "zeros(): argument 'size' (position 1) must be tuple of ints, not float",
+    ),
+    "a float for a shape": (
+        lambda m: m.floats(2).reshape(2.0), TypeError,
+        "reshape(): argument 'shape' (position 1) must be tuple of ints, not float",
+    ),
+    "a word in a shape": (
+        lambda m: m.floats(2).reshape(("a", 2)), TypeError,
+        "reshape(): argument 'shape' (position 1) must be tuple of ints, but found element of type"
+        " str at pos 0",
+    ),
+    "a float for dims": (
+        lambda m: m.floats(2).permute(0.0), TypeError,
+        "permute(): argument 'dims' (position 1) must be tuple of ints, not float",
+    ),
+    "a float for repeats": (
+        lambda m: m.floats(2).repeat(2.0), TypeError,
+        "repeat(): argument 'repeats' (position 1) must be tuple of ints, not float",
+    ),
+    "cat without a list": (
+        lambda m: torch.cat(m.floats(2), m.floats(2)), TypeError,
+        "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+    ),
+    "a number for a factor": (
+        lambda m: m.floats(2).addcmul(m.floats(2), 3), TypeError,
+        "addcmul(): argument 'tensor2' (position 3) must be Tensor, not int",
+    ),
     "size overflow": (lambda m: m.floats(2**40, 2**40), RuntimeError, ""),
     "dtype by name": (lambda m: m.floats(2, dtype="float32"), TypeError, "torch.dtype, not str"),
     "unknown device": (lambda m: torch.zeros(2, device="moon"), RuntimeError, "moon"),

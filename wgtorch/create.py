@@ -18,9 +18,10 @@ from wgtorch.device import DEFAULT, Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, result_kind
 from wgtorch.errors import with_room
+from wgtorch.integers import shape_of
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
-from wgtorch.tensor import Tensor, given_size, shape_of
+from wgtorch.tensor import Tensor, given_size
 from wgtorch.tensor import full as filled
 
 
@@ -164,7 +165,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any 
     """Every element `fill_value`, whose type gives the dtype where none is given."""
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
-    return filled(shape_of((size,)), fill_value, dtype, place(device), requires_grad)
+    return filled(shape_of("full", (size,)), fill_value, dtype, place(device), requires_grad)
 
 
 @filling

@@ -164,6 +164,8 @@ def asked(dtype: Any) -> DType:
 def fitting(value: Any, dtype: DType, named: str = "") -> Any:
     """A number as one of `dtype`, which the complaint about another calls so; by default as C++.
     Negative ints wrap where it has no signs, as PyTorch's do."""
+    if type(value) in USUAL and dtype.category == 2 and -most_of(dtype) <= value <= most_of(dtype):
+        return value
     if not isinstance(value, SCALARS):
         raise TypeError(f"argument 'value' must be Number, not {type(value).__name__}")
     if dtype.category == 3:
@@ -197,14 +199,15 @@ CONVERTED = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": 
              "int64": "int64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
              "float32": "float", "float64": "double"}  # fmt: skip
 INFINITY = float("inf")
+USUAL = (int, float)
 SCALARS = (bool, int, float, complex, np.number, np.bool_)
 COMPLEX = (complex, np.complexfloating)
 
 
 def most_of(dtype: DType) -> Any:
     """Its largest finite number, as Python has it."""
-    info: Any = ml_dtypes.finfo if dtype.category > 1 else np.iinfo
     if dtype not in MOST:
+        info: Any = ml_dtypes.finfo if dtype.category > 1 else np.iinfo
         MOST[dtype] = np.asarray(info(dtype.np).max).astype(object).item()
     return MOST[dtype]
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # A bool is an int to Python, not to PyTorch.
 OTHERS = (bool, float, complex, str, bytes, list, tuple, dict, set, np.generic, np.ndarray,
           type(None))  # fmt: skip
+NO_SIZES = frozenset((float, complex, str, bytes, dict, set, type(None)))
 
 
 def integer(op: str, name: str, value: Any, place: int | None = None) -> Any:
@@ -50,6 +51,21 @@ def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...
             what = type(value[i]).__name__
             raise TypeError(f"{start} but found element of type {what} at pos {i}")
     return numbers
+
+
+def shape_of(op: str, size: tuple) -> tuple[int, ...]:
+    """A shape given to `op` as one sequence or as ints."""
+    given = size[0] if len(size) == 1 else size
+    if type(given) not in NO_SIZES and not isinstance(given, View) and hasattr(given, "__iter__"):
+        given = tuple(given)
+    shape = integers(op, "size", given, 1)
+    if not isinstance(shape, tuple):
+        shape = (shape,)
+    if shape and min(shape) < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+        )
+    return shape
 
 
 def int_tuple(op: str, name: str, value: Any, place: int) -> tuple[int, ...]:

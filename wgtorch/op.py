@@ -148,7 +148,7 @@ class Elementwise(Op):
     refuses: dict[str, str] = {}
     inplace: bool = True
     apart: str = "part"
-    tensors: int = 0  # how many inputs, from the first, must not be numbers
+    tensors: int = 0  # how many inputs, from the first, must not be numbers: 0, 1 or all
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index
     ufunc: Callable | None = None  # numpy's function that it is, which can write where it reads

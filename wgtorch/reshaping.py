@@ -12,19 +12,18 @@ from wgtorch.autograd.mode import state
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import check_writable
+from wgtorch.integers import shape_of
 from wgtorch.layout import Layout, row_major
 from wgtorch.storage import Storage, View
 from wgtorch.storages import TypedStorage, UntypedStorage
-from wgtorch.tensor import Tensor, shape_of
+from wgtorch.tensor import Tensor
 
 
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another size over the same memory, which grows where it is too small; new elements are 0."""
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    if len(sizes) == 1 and isinstance(sizes[0], str):
-        raise TypeError("resize_(): argument 'size' (position 1) must be tuple of ints, not str")
-    shape = shape_of(sizes)
+    shape = shape_of("resize_", sizes)
     layout = Layout.of(shape, tuple(row_major(shape)), self.layout.offset)
     more = layout.extent - self.storage.value.numel
     if more > 0:
@@ -55,7 +54,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         source = self.new_zeros((0,))
     if isinstance(source, TypedStorage | UntypedStorage):
         storage: Storage = source._storage
-        shape = (storage.value.numel - storage_offset,) if size is None else shape_of((size,))
+        rest = storage.value.numel - storage_offset
+        shape = (rest,) if size is None else shape_of("set_", (size,))
         strides = tuple(row_major(shape)) if stride is None else tuple(stride)
         whole = Tensor(storage, Layout.contiguous((storage.value.numel,)))
         source = whole.as_strided(shape, strides, storage_offset)

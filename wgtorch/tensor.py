@@ -45,6 +45,7 @@ from wgtorch.dtype import (
 from wgtorch.exchange import Exchange
 from wgtorch.facts import Facts
 from wgtorch.index import Indexed
+from wgtorch.integers import shape_of
 from wgtorch.layout import Layout, repeated_dims
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
@@ -206,13 +207,14 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
                  layout: Any = None) -> Tensor:  # fmt: skip
         check_strided("new_full", layout)
         place = Device(device) if device is not None else self.device
-        return full(shape_of((size,)), fill_value, dtype or self.dtype, place, requires_grad)
+        shape = shape_of("new_full", (size,))
+        return full(shape, fill_value, dtype or self.dtype, place, requires_grad)
 
     def new_zeros(self, *size: Any, **facts: Any) -> Tensor:
-        return self.new_full(shape_of(size or (facts.pop("size"),)), 0, **facts)
+        return self.new_full(shape_of("new_zeros", size or (facts.pop("size"),)), 0, **facts)
 
     def new_ones(self, *size: Any, **facts: Any) -> Tensor:
-        return self.new_full(shape_of(size or (facts.pop("size"),)), 1, **facts)
+        return self.new_full(shape_of("new_ones", size or (facts.pop("size"),)), 1, **facts)
 
     new_empty = new_zeros
 
@@ -249,7 +251,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
 
     def sum_to_size(self, *size: Any) -> Tensor:
         """What was repeated by broadcasting from `size`, added up."""
-        return self.summed_to(shape_of(size))
+        return self.summed_to(shape_of("sum_to_size", size))
 
     def summed_to(self, shape: tuple[int, ...]) -> Tensor:
         """`sum_to_size` of a shape that is known to be one."""
@@ -327,30 +329,11 @@ def moved(x: Tensor, place: Device) -> Tensor:
     return out
 
 
-def shape_of(size: tuple) -> tuple[int, ...]:
-    """A shape given as one sequence or as ints."""
-    if len(size) == 1 and hasattr(size[0], "__iter__"):
-        size = tuple(size[0]) if not isinstance(size[0], View) else (int(size[0]),)  # type: ignore[arg-type]
-    shape = tuple([n if type(n) is int else index(n) for n in size])
-    if shape and min(shape) < 0:
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
-        )
-    return shape
-
-
 def given_size(name: str, size: tuple) -> tuple[int, ...]:
     """`shape_of` what must be there."""
     if not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    return shape_of(size)
-
-
-def index(size: Any) -> int:
-    """One size of a shape."""
-    if not hasattr(size, "__index__"):
-        raise TypeError(f"argument 'size' must be tuple of ints, but found {size!r} in it")
-    return size.__index__()
+    return shape_of(name, size)
 
 
 def full(

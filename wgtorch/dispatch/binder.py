@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wgtorch.errors import DeviceError
-from wgtorch.integers import OTHERS, int_places, integer, integers
+from wgtorch.integers import NO_SIZES, int_places, integer, integers
 from wgtorch.op import Elementwise, Op
-from wgtorch.ops.arguments import no_numbers
+from wgtorch.ops.arguments import check_several, no_numbers
 from wgtorch.parameters import EMPTY, KEYWORD_ONLY
 from wgtorch.storage import View
 
@@ -33,8 +33,8 @@ def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
     ints = int_places(op)
 
     def bind(args, given):
-        if sizes is not None and len(args) > several and not isinstance(args[sizes], list | tuple):
-            args = one_by_one(op, args, sizes)
+        if sizes is not None and len(args) > several:
+            args = with_sizes(op, args, sizes)
         if ints:
             args, given = with_ints(op, ints, args, given)
         if given or not least <= len(args) <= positional:
@@ -65,18 +65,20 @@ def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
     return bind
 
 
-def one_by_one(op: Op, args: tuple, place: int) -> tuple:
-    """With the sizes from this place on as a tuple, if that is how they were given."""
-    if isinstance(args[place], int | np.integer):
-        return (*args[:place], tuple(args[place:]))
-    names = tuple(op.parameters)
-    if isinstance(args[place], OTHERS) and (len(args) > len(names) or type(args[place]) is str):
-        integers(op.name, names[place], args[place:], place)
-    return args
+def with_sizes(op: Op, args: tuple, place: int) -> tuple:
+    """The sizes from this place on as a tuple of ints, if they were given one by one, too."""
+    sizes, rest = args[place], args[place + 1 :]
+    if isinstance(sizes, int | np.integer) or (rest and len(args) > len(op.parameters)):
+        sizes, rest = args[place:], ()
+    if type(sizes) in NO_SIZES or isinstance(sizes, list | tuple):
+        sizes = integers(op.name, tuple(op.parameters)[place], sizes, place)
+    return (*args[:place], sizes, *rest)
 
 
 def with_ints(op: Op, ints: tuple, args: tuple, given: dict) -> tuple[tuple, dict[str, Any]]:
     """What was given, of which these must be ints."""
+    if args and "tensors" in op.parameters:  # `cat(x, y)`: what is wrong is not the y
+        check_several(op.name, args[0])
     full, named = list(args), dict(given)
     for name, i, position, none_will_do in ints:
         if i < len(full):

@@ -38,7 +38,7 @@ from wgtorch.dtype import DType
 from wgtorch.integers import int_places
 from wgtorch.layout import Layout, meet
 from wgtorch.op import Composite, Draw, Elementwise, Op, Reduction, Structured, ViewOp
-from wgtorch.ops.arguments import kind_of
+from wgtorch.ops.arguments import kind_of, required
 from wgtorch.storage import View
 
 if TYPE_CHECKING:
@@ -226,6 +226,8 @@ def walking(op: Elementwise, tensor: type[Tensor]):
                 if storage.writes:
                     writes = True
             elif type(a) in NUMBERS:
+                if op.tensors:
+                    required(op.name, **dict(zip(op.inputs, args, strict=True)))
                 kinds.append(type(a))
             else:
                 args = tuple([b if isinstance(b, View) else number(op, b) for b in args])

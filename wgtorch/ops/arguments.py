@@ -136,15 +136,19 @@ def nothing_for_other(grad: Any, other_shape: Any) -> Any:
 def several(op: str, tensors: Any, empty: tuple[type[Exception], str]) -> tuple[Any, ...]:
     """The tensors, or PyTorch's complaint; `empty` is that about none. What is no tensor among them
     is found where they are used."""
+    check_several(op, tensors)
+    if not tensors:
+        kind, text = empty
+        raise kind(text)
+    return tuple(tensors)
+
+
+def check_several(op: str, tensors: Any) -> None:
     if not isinstance(tensors, SEQUENCES):
         raise TypeError(
             f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
             f" {'Tensor' if isinstance(tensors, View) else type(tensors).__name__}"
         )
-    if not tensors:
-        kind, text = empty
-        raise kind(text)
-    return tuple(tensors)
 
 
 def no_element(place: int, value: Any, argument: int = 0) -> TypeError:

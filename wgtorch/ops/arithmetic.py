@@ -200,6 +200,7 @@ def whole_for_integers(door):
     refuses=unsupported("addcmul_cpu_out", "bool"),
     gate=whole_for_integers,
     complex=True,
+    tensors=3,
 )
 def addcmul(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 * tensor2"

@@ -191,6 +191,7 @@ def only_floats(door):
     refuses=floats_only("addcdiv_cpu_out"),
     gate=only_floats,
     complex=True,
+    tensors=3,
 )
 def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 / tensor2"

@@ -13,7 +13,6 @@ from wgtorch.config import outside
 from wgtorch.dtype import bool_, int64
 from wgtorch.layout import broadcast
 from wgtorch.op import composite
-from wgtorch.ops.movement import sizes_of
 from wgtorch.ops.samples import normal
 from wgtorch.storage import View
 
@@ -33,11 +32,17 @@ def broadcast_tensors(*tensors):
     return tuple(t.expand(shape) for t in tensors)
 
 
+def each_of(given: tuple) -> tuple:
+    """Tensors that were given one by one, or in a list."""
+    is_list = len(given) == 1 and isinstance(given[0], list | tuple)
+    return tuple(given[0]) if is_list else given
+
+
 def each_at_least(raised):
     def call(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], View):
             return raised(tensors[0])
-        return tuple(raised(t) for t in sizes_of(tensors))
+        return tuple(raised(t) for t in each_of(tensors))
 
     return call
 
@@ -86,7 +91,7 @@ def atleast_3d(*tensors):
 )
 def meshgrid(*tensors, indexing: str | None = None):
     "For each vector its grid of coordinates: a view that varies along the vector's own dimension."
-    tensors = sizes_of(tensors)
+    tensors = each_of(tensors)
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:

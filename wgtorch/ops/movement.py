@@ -141,10 +141,10 @@ def rot90(input, k: int = 1, dims=(0, 1)):
 # Repeated
 
 
-def sizes_of(given: tuple) -> tuple[int, ...]:
-    if len(given) == 1 and isinstance(given[0], list | tuple):
-        return tuple(given[0])
-    return given
+def counts_of(op: str, name: str, given: tuple) -> tuple[int, ...]:
+    """Ints that were given one by one, or as one argument."""
+    found = integers(op, name, given[0] if len(given) == 1 else given, 1)
+    return found if isinstance(found, tuple) else (found,)
 
 
 @composite(
@@ -157,7 +157,7 @@ def sizes_of(given: tuple) -> tuple[int, ...]:
 )
 def repeat(input, *repeats: Any):
     "The tensor repeated along each dimension; more `repeats` than dimensions add some in front."
-    counts: Any = integers("repeat", "repeats", sizes_of(repeats), 1)
+    counts = counts_of("repeat", "repeats", repeats)
     new = len(counts) - input.ndim
     if new < 0:
         raise RuntimeError(
@@ -182,8 +182,8 @@ def repeat(input, *repeats: Any):
 )
 def tile(input, *dims: Any):
     "As `repeat`; fewer `dims` than dimensions leave those in front as they are."
-    counts = sizes_of(dims)
-    return input.repeat((1,) * (input.ndim - len(counts)) + tuple(counts))
+    counts = counts_of("tile", "dims", dims)
+    return input.repeat((1,) * (input.ndim - len(counts)) + counts)
 
 
 @composite(
