@@ -162,32 +162,29 @@ def _min_dim(input, dim: int, keepdim: bool = False):
     return taken(input, dim, keepdim, np.ndarray.argmin)
 
 
-def all_of(input, name: str, reduce: Any):
-    """Of everything, with the name the user knows in its complaint."""
-    if not input.numel():
-        raise RuntimeError(NOTHING.format(name=name))
-    return reduce()
-
-
 @composite(samples=lambda rng: [((apart(rng, 3, 5),), {}), ((apart(rng, 3, 5),), {"dim": 1})])
 def max_(input, dim: object = None, keepdim: bool = False, *, other: Other = None):
     "The largest element; with dim, (values, indices) along it; with a tensor, elementwise."
+    if dim is None and other is None:
+        if not input.layout.numel:
+            raise RuntimeError(NOTHING.format(name="max"))
+        return input.amax()
     other = dim if isinstance(dim, View) else other
     if other is not None:
         return input.maximum(other)
-    if dim is None:
-        return all_of(input, "max", input.amax)
     return input._max_dim(dim, keepdim)
 
 
 @composite(samples=lambda rng: [((apart(rng, 3, 5),), {}), ((apart(rng, 3, 5),), {"dim": 1})])
 def min_(input, dim: object = None, keepdim: bool = False, *, other: Other = None):
     "The smallest element; with dim, (values, indices) along it; with a tensor, elementwise."
+    if dim is None and other is None:
+        if not input.layout.numel:
+            raise RuntimeError(NOTHING.format(name="min"))
+        return input.amin()
     other = dim if isinstance(dim, View) else other
     if other is not None:
         return input.minimum(other)
-    if dim is None:
-        return all_of(input, "min", input.amin)
     return input._min_dim(dim, keepdim)
 
 
