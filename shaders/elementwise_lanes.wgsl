@@ -11,7 +11,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let calls = (launch.count - 1u) / MANY + 1u;
+    let calls = (launch.count + MANY - 1u) / MANY;
     let stretch = ((calls - 1u) / (groups.x * GROUP) + 1u) * GROUP;
     let first = group.x * stretch;
     let end = min(first + stretch, calls);

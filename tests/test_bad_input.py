@@ -106,6 +106,14 @@ CASES = {  # name: (call, exception, part of its text)
     "a word within": (lambda m: "a" in m.floats(2), RuntimeError, "__contains__"),
     "plus a word": (lambda m: m.floats(2) + "a", TypeError, "unsupported operand"),
     "shapes apart": (lambda m: m.floats(2) + m.floats(3), RuntimeError, "size of tensor a"),
+    "a cpu tensor by another device's index": (
+        lambda m: torch.ones(3)[torch.zeros(1, dtype=torch.int64, device="meta")], RuntimeError,
+        "indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+    ),
+    "dtypes apart in a product": (
+        lambda m: m.floats(2, 2) @ m.floats(2, 2).half(), RuntimeError,
+        "but got: float != c10::Half; cast one, as by .to(torch.float16)",
+    ),
     "devices apart": (
         lambda m: m.floats(2) + torch.ones(2, device="meta"), RuntimeError, "same device",
     ),

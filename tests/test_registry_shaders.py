@@ -31,7 +31,7 @@ def times(input, k: float = 2.5):
 @pytest.mark.parametrize(("source", "said", "complaint"), [
     (TIMES.format("k:f16"), {}, "each with `:i32` or `:f32` behind it"),
     (TIMES.format("k").replace("\n\n", "\n\n// x\n").replace("// launch: k", "// Of each"), {},
-     "begin it with `// launch: k` and an empty line"),
+     "begin it with `// launch: k`, with `:f32` or `:i32` behind"),
     (TIMES.format("k"), {"numbers": 5}, "numbers= must be a function, `lambda facts: "),
     (ROWS, {}, "needs dispatch="), (ROWS, {"dispatch": 5}, "must be three numbers of workgroups"),
     (ROWS, {"dispatch": lambda: (1, 1, 1)}, r"not one of \(\)"),
@@ -101,6 +101,13 @@ def test_a_default_that_is_a_number_makes_a_number(device):
 def times_by_default(input, k=2.5):
     "A multiple"
     return input * k
+
+
+def test_numbers_may_be_listed_in_several_lines(webgpu):
+    source = TIMES.format("k:f32").replace("\n\n", "\n// launch: j:i32\n\n", 1)
+    source = source.replace("f32(launch.k)", "launch.k * f32(launch.j)")
+    with registry.shader(source, numbers=lambda facts: (2.5, -2))(times) as op:
+        assert op(on(webgpu)).tolist() == (on(webgpu) * -5).tolist()
 
 
 def test_a_number_that_is_not_declared_is_told_how(webgpu):

@@ -1,5 +1,6 @@
 """Accounts of saved tensors: the report of a graph, and what memory_stats counts, to the byte."""
 
+import contextlib
 import functools
 import threading
 
@@ -50,6 +51,18 @@ def test_a_row_for_every_slot(device):
     assert {row.where for row in report} == {place_of(device)} and len(report) == 5
     assert report.bytes_in(place_of(device)) == 3 * 8 and report.nbytes == 5 * 8
     assert all(row.dtype is torch.float32 and row.device.type == device for row in report)
+
+
+def test_views_of_parameters_hold_nothing(device):
+    """Those that ops make for themselves, too: a norm's weight in the shape of its input."""
+    layer = nn.BatchNorm2d(3).to(device)
+    x = torch.ones(2, 3, 4, 4, device=device, requires_grad=True)
+    for pack in (None, same, lambda t: (t, 1)):
+        unpack = same if pack is same else lambda packed: packed[0]
+        with graph.saved_tensors_hooks(pack, unpack) if pack else contextlib.nullcontext():
+            y = layer(x)
+        (row,) = [r for r in graph.saved_tensor_report(y) if r.slot == "weight"]
+        assert (row.where, row.held) == ("parameter", 0)
 
 
 def test_looking_unpacks_nothing(device):

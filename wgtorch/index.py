@@ -18,7 +18,7 @@ from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.overlap import check_apart
 from wgtorch.dispatch.write import is_put, overwritten, write
 from wgtorch.dtype import bool_, from_numpy, int64, uint8
-from wgtorch.errors import IndexOutOfBoundsError
+from wgtorch.errors import DeviceError, IndexOutOfBoundsError
 from wgtorch.layout import wrap_dim
 from wgtorch.ops.batched import is_batched, refuse_mask
 from wgtorch.storage import View
@@ -342,4 +342,10 @@ def like(x: Any, part: Any) -> Any:
     """The index as a tensor on the device of what it indexes."""
     if isinstance(part, Listed):
         return x.new_tensor(part.array, dtype=from_numpy(part.array.dtype))
-    return part if part.device is x.device else part.to(x.device)
+    if part.device is x.device:
+        return part
+    if x.device.type == "cpu" and part.layout.shape:
+        raise DeviceError(
+            "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+        )
+    return part.to(x.device)

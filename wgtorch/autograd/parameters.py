@@ -19,6 +19,15 @@ def adopt(parameter: Any) -> None:
     _owners[key] = weakref.ref(parameter, forget)
 
 
+def parameter_of(value: Any) -> Any:
+    """The live parameter whose memory this is, or None."""
+    for owner in [*_owners.values()]:
+        parameter = owner()
+        if parameter is not None and parameter.storage.value is value:
+            return parameter
+    return None
+
+
 def is_parameter_memory(tensor: Any) -> bool:
     """Whether the tensor is a live parameter or looks at the memory of one, through any view."""
     base = tensor if tensor._base is None else tensor._base

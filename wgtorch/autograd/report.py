@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wgtorch.autograd.contents import Holding, holdings
+from wgtorch.autograd.contents import Holding, holdings, parts_of
 from wgtorch.autograd.ledger import PLACES
 from wgtorch.autograd.node import Node
-from wgtorch.autograd.parameters import is_parameter_memory
+from wgtorch.autograd.parameters import is_parameter_memory, parameter_of
 from wgtorch.autograd.saved import Packed, unrooted
 from wgtorch.lazy import Lazy
 from wgtorch.storage import View, memory_of
@@ -148,13 +148,17 @@ def row_of(op: str, slot: str, kept: Any, groups: dict[Any, int]) -> Row:
     if type(kept) is Packed:
         layout, dtype, device, packed = kept.layout, kept.dtype, kept.device, kept.packed
     else:
-        (value, layout, _), packed = kept, unrooted(kept)
+        value, layout, _ = kept
+        packed = parameter_of(value)  # of which a view may be gone
+        packed = unrooted(kept) if packed is None else packed
         dtype, device = value.dtype, value.device
     held = tuple(holdings(packed))
     where = None if isinstance(packed, View) else getattr(packed, "place", None)
     if not isinstance(where, str):
-        shared = isinstance(packed, View) and is_parameter_memory(packed)
-        where = "parameter" if shared else "+".join(sorted({at for at, _, _ in held})) or "nowhere"
+        parts = [packed] if isinstance(packed, View) else parts_of(packed)
+        shared = any([isinstance(p, View) and is_parameter_memory(p) for p in parts])
+        places = "+".join(sorted({at for at, _, _ in held}))
+        where = places or ("parameter" if shared else "nowhere")
     nbytes = math.prod(layout.shape) * dtype.itemsize
     largest = max(held, key=lambda h: h[2], default=("", id(packed), 0))[1]
     if isinstance(packed, View):

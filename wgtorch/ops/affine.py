@@ -263,7 +263,7 @@ def linear_dtype(input: DType, weight: DType, bias: DType | None) -> DType:
     if input is not weight:
         raise RuntimeError(
             "expected m1 and m2 to have the same dtype, but got:"
-            f" {C_NAMES[input.name]} != {C_NAMES[weight.name]}"
+            f" {C_NAMES[input.name]} != {C_NAMES[weight.name]}; cast one, as by .to({weight})"
         )
     return alike(bias or input, input, weight)
 

@@ -14,7 +14,9 @@ from wgtorch.ops.readers import mergeable
 from wgtorch.ops.samples import integers, normal
 from wgtorch.storage import View
 
-MM_DTYPES = "expected m1 and m2 to have the same dtype, but got: {c} != {d}"
+MM_DTYPES = (
+    "expected m1 and m2 to have the same dtype, but got: {c} != {d}; cast one, as by .to({b})"
+)
 SCALAR_TYPES = "expected scalar type {a.short} but found {b.short}"
 
 

@@ -40,7 +40,8 @@ def fields_of(name: str, file: str, is_map: bool) -> dict[str, str]:
     if unknown:
         raise InvalidConfigError(
             f"{name}: the shader reads launch.{unknown[0]}, which no comment at its top lists;"
-            f" begin it with `// launch: {' '.join([*listed, *unknown])}` and an empty line"
+            f" begin it with `// launch: {' '.join([*listed, *unknown])}`, with `:f32` or `:i32`"
+            " behind a name that is no u32"
         )
     return fields
 

@@ -165,7 +165,8 @@ def choose(offers: Sequence[Traits], wanted: str) -> tuple[int, str]:
     if not wanted:
         if len(offers) == 1:
             return 0, "the only one found"
-        return 0, f"the best of {len(offers)}: hardware, then Vulkan, Metal or DX12, then discrete"
+        rank = "hardware before software, Vulkan, Metal or DX12 before OpenGL, discrete first"
+        return 0, f"the best of {len(offers)} ({rank})"
     matches, why = matcher(wanted)
     for place, traits in enumerate(offers):
         if matches(place, traits):

@@ -38,9 +38,11 @@ def shader(name: str) -> str:
 
 @cache
 def head(name: str) -> dict[str, str]:
-    """What a shader file's first comment says: `launch`, `variants`, `expects` ..."""
-    comment = shader(name).split("\n\n", 1)[0]
-    return dict(HEAD_LINE.findall(comment))
+    """What a shader file's first comment says: `launch`, `variants`, `expects` ... in all lines."""
+    comment, said = shader(name).split("\n\n", 1)[0], {}  # type: ignore[var-annotated]
+    for key, text in HEAD_LINE.findall(comment):
+        said[key] = f"{said[key]} {text}" if key in said else text
+    return said
 
 
 @cache
