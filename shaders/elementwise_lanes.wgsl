@@ -1,7 +1,7 @@
 // elementwise.wgsl for a CPU: a workgroup is one vector of its lanes, which no other thread has to
 // wait for, and walks a stretch of its own.
 //
-// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
+// expects: PER_CALL, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 8u;
 
@@ -11,7 +11,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let calls = (launch.count + MANY - 1u) / MANY;
+    let calls = (launch.count + PER_CALL - 1u) / PER_CALL;
     let stretch = ((calls - 1u) / (groups.x * GROUP) + 1u) * GROUP;
     let first = group.x * stretch;
     let end = min(first + stretch, calls);

@@ -141,3 +141,35 @@ def test_a_dim_may_be_numpys(kind, device):
     for call in (x.sum, x.flip, x.tensor_split, x.hsplit):
         with pytest.raises(TypeError, match="not bool"):
             call(True)
+
+
+class Three:
+    """An int by its own word."""
+
+    def __index__(self):
+        return 3
+
+
+SIZES = [Three(), torch.tensor(3), torch.tensor([3]), np.array(3), np.int64(3)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: type(size).__name__)
+def test_what_stands_for_a_size(size):
+    assert torch.zeros(size, 2).shape == torch.randn((size, 2)).shape == (3, 2)
+    assert torch.ones(1).expand(2, size).shape == (2, 3)
+    assert torch.ones(6).reshape(size, 2).shape == torch.ones(6).view((size, -1)).shape == (3, 2)
+    assert torch.ones(1).new_zeros((size, 1)).resize_(1, size).shape == (1, 3)
+
+
+def test_only_the_first_size_must_not_be_a_bool():
+    """So it is in PyTorch."""
+    assert torch.zeros(3, True).shape == torch.ones(1).expand(3, True).shape == (3, 1)
+    for wrong in (True, torch.tensor(3.0), torch.tensor([2, 3]), np.array([3.0]), Three):
+        with pytest.raises(TypeError, match="zeros.*must be tuple of ints"):
+            torch.zeros(wrong)
+
+
+@pytest.mark.parametrize("name", ["new_zeros", "repeat", "tile", "resize_"])
+def test_sizes_that_are_missing(name):
+    with pytest.raises(TypeError, match=rf"{name}\(\) missing 1 required positional arguments"):
+        getattr(torch.ones(3), name)()

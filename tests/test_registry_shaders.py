@@ -110,6 +110,18 @@ def test_numbers_may_be_listed_in_several_lines(webgpu):
         assert op(on(webgpu)).tolist() == (on(webgpu) * -5).tolist()
 
 
+def test_constants_of_a_shader_do_not_meet_the_librarys(webgpu):
+    of = "fn value_at(i: u32) -> result_type { return input_nth(i) * f32(MANY); }"
+    source = f"const MANY = 4u;\n{of}"
+    with registry.shader(source)(four_times) as op:
+        assert op(on(webgpu)).tolist() == (on(webgpu) * 4).tolist()
+
+
+def four_times(input):
+    "Four times."
+    return input * 4
+
+
 def test_a_number_that_is_not_declared_is_told_how(webgpu):
     source = TIMES.format("j:f32").replace("launch.k", "k")
     how = r"k is read as launch\.k, .*`// launch: j:f32 k:f32` and an empty line"

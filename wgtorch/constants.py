@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import e, inf, nan, pi
+from typing import Any
 
 from wgtorch.layout import Layout
 
@@ -57,3 +58,12 @@ def check_strided(op: str, layout: object) -> None:
     """ValueError for what is asked to be sparse."""
     if layout is not None and layout != strided:
         raise ValueError(f"{op} is implemented for strided tensors only, got: {layout}")
+
+
+def check_named(op: str, named: dict[str, Any]) -> None:
+    """TypeError for what no factory takes; what says how memory is laid out changes nothing."""
+    check_strided(op, named.pop("layout", None))
+    for word in ("pin_memory", "memory_format", "names"):
+        named.pop(word, None)
+    if named:
+        raise TypeError(f"{op}() got an unexpected keyword argument '{next(iter(named))}'")

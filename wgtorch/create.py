@@ -13,15 +13,15 @@ from wgtorch import dtype as dtypes  # type: ignore[no-redef]
 from wgtorch.arrays import as_array, check_fits, real_parts
 from wgtorch.autograd.transforms.encoded import place_for
 from wgtorch.backend import backend
-from wgtorch.constants import check_strided
+from wgtorch.constants import check_named, check_strided
 from wgtorch.device import DEFAULT, Device
 from wgtorch.dispatch.write import into
 from wgtorch.dtype import DType, result_kind
 from wgtorch.errors import with_room
-from wgtorch.integers import shape_of
+from wgtorch.integers import given_size, shape_of
 from wgtorch.layout import Layout
 from wgtorch.storage import Storage, View
-from wgtorch.tensor import Tensor, given_size
+from wgtorch.tensor import Tensor
 from wgtorch.tensor import full as filled
 
 
@@ -191,9 +191,8 @@ def empty(*size: Any, dtype: DType | None = None, device: Any = None,
 
 
 def constant(name, value, size, named, dtype, device, requires_grad) -> Tensor:
-    shape = given_size(name, size if "size" not in named else (named.pop("size"),))
-    if named:
-        raise TypeError(f"got an unexpected keyword argument '{next(iter(named))}'")
+    shape = given_size(name, size, named)
+    check_named(name, named)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     return filled(shape, value, kind, place(device), requires_grad)
 

@@ -344,7 +344,7 @@ def like(x: Any, part: Any) -> Any:
         return x.new_tensor(part.array, dtype=from_numpy(part.array.dtype))
     if part.device is x.device:
         return part
-    if x.device.type == "cpu" and part.layout.shape:
+    if x.device.type == "cpu" != part.device.type and part.layout.shape:
         raise DeviceError(
             "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
         )

@@ -41,16 +41,34 @@ def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...
         return value
     start = f"{op}(): argument '{name}' (position {place}) must be tuple of ints,"
     if not isinstance(value, list | tuple):
-        number = element(value)
-        if is_no_int(number):
+        number = one_of_several(value)
+        if number is None:
             raise TypeError(f"{start} not {type(value).__name__}")
         return number
-    numbers = tuple([element(v) for v in value])
-    for i, number in enumerate(numbers):
-        if is_no_int(number):
-            what = type(value[i]).__name__
-            raise TypeError(f"{start} but found element of type {what} at pos {i}")
-    return numbers
+    numbers = []
+    for i, each in enumerate(value):
+        number = int(each) if i and type(each) is bool else one_of_several(each)
+        if number is None:  # of bools only the first is refused, as by PyTorch
+            raise TypeError(f"{start} but found element of type {type(each).__name__} at pos {i}")
+        numbers.append(number)
+    return tuple(numbers)
+
+
+def one_of_several(value: Any) -> int | None:
+    """The int that it is, or that it holds alone; None where it is no int."""
+    if (
+        isinstance(value, View)
+        and value.layout.numel == 1
+        and value.storage.value.dtype.category == 1
+    ):
+        return value.item()  # type: ignore[attr-defined]
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    number = element(value)
+    try:
+        return None if is_no_int(number) else number.__index__()
+    except TypeError:  # of a class
+        return None
 
 
 def shape_of(op: str, size: tuple) -> tuple[int, ...]:
@@ -66,6 +84,15 @@ def shape_of(op: str, size: tuple) -> tuple[int, ...]:
             f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
         )
     return shape
+
+
+def given_size(name: str, size: tuple, named: dict[str, Any]) -> tuple[int, ...]:
+    """`shape_of` what must be there, if only as `size=`."""
+    if not size and "size" in named:
+        size = (named.pop("size"),)
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    return shape_of(name, size)
 
 
 def int_tuple(op: str, name: str, value: Any, place: int) -> tuple[int, ...]:

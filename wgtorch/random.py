@@ -16,6 +16,7 @@ from wgtorch import generator as sources
 from wgtorch.autograd.checkpoint import DRAWS
 from wgtorch.autograd.transforms.level import levels, place_of_random
 from wgtorch.backend import backend
+from wgtorch.constants import check_named
 from wgtorch.create import place, tensor, wanting
 from wgtorch.device import Device
 from wgtorch.dispatch.blame import blaming
@@ -31,13 +32,13 @@ from wgtorch.dtype import (
     int64,
     uint8,
 )
-from wgtorch.integers import integer
+from wgtorch.integers import given_size, integer
 from wgtorch.layout import Layout, whole
 from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
 from wgtorch.ops.requirements import require
 from wgtorch.storage import Storage, View
-from wgtorch.tensor import Tensor, given_size
+from wgtorch.tensor import Tensor
 from wgtorch.tensor import full as filled
 
 # Generators and their state
@@ -209,17 +210,9 @@ def finished(result: Tensor, out: Tensor | None, requires_grad: bool, name: str)
 
 
 def size_of(name: str, size: tuple, named: dict[str, Any]) -> tuple[int, ...]:
-    if "size" in named:
-        size = (named.pop("size"),)
+    shape = given_size(name, size, named)
     check_named(name, named)
-    return given_size(name, size)
-
-
-def check_named(name: str, named: dict[str, Any]) -> None:
-    for word in ("layout", "pin_memory", "memory_format", "names"):
-        named.pop(word, None)
-    if named:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    return shape
 
 
 def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None,

@@ -12,18 +12,18 @@ from wgtorch.autograd.mode import state
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import check_writable
-from wgtorch.integers import shape_of
+from wgtorch.integers import given_size, shape_of
 from wgtorch.layout import Layout, row_major
 from wgtorch.storage import Storage, View
 from wgtorch.storages import TypedStorage, UntypedStorage
 from wgtorch.tensor import Tensor
 
 
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Another size over the same memory, which grows where it is too small; new elements are 0."""
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = shape_of("resize_", sizes)
+    shape = given_size("resize_", sizes, named)
     layout = Layout.of(shape, tuple(row_major(shape)), self.layout.offset)
     more = layout.extent - self.storage.value.numel
     if more > 0:

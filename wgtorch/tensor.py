@@ -45,7 +45,7 @@ from wgtorch.dtype import (
 from wgtorch.exchange import Exchange
 from wgtorch.facts import Facts
 from wgtorch.index import Indexed
-from wgtorch.integers import shape_of
+from wgtorch.integers import given_size, shape_of
 from wgtorch.layout import Layout, repeated_dims
 from wgtorch.methods import Methods, fill
 from wgtorch.op import REGISTRY, Table
@@ -211,10 +211,10 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
         return full(shape, fill_value, dtype or self.dtype, place, requires_grad)
 
     def new_zeros(self, *size: Any, **facts: Any) -> Tensor:
-        return self.new_full(shape_of("new_zeros", size or (facts.pop("size"),)), 0, **facts)
+        return self.new_full(given_size("new_zeros", size, facts), 0, **facts)
 
     def new_ones(self, *size: Any, **facts: Any) -> Tensor:
-        return self.new_full(shape_of("new_ones", size or (facts.pop("size"),)), 1, **facts)
+        return self.new_full(given_size("new_ones", size, facts), 1, **facts)
 
     new_empty = new_zeros
 
@@ -249,9 +249,10 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
 
     # Shapes
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *size: Any, **named: Any) -> Tensor:
         """What was repeated by broadcasting from `size`, added up."""
-        return self.summed_to(shape_of("sum_to_size", size))
+        shape = given_size("sum_to_size", size, named) if size or named else ()
+        return self.summed_to(shape)
 
     def summed_to(self, shape: tuple[int, ...]) -> Tensor:
         """`sum_to_size` of a shape that is known to be one."""
@@ -327,13 +328,6 @@ def moved(x: Tensor, place: Device) -> Tensor:
     if state.recording and x.requires_grad:
         out._wants, out.past = True, ToCopyBackward0(x)
     return out
-
-
-def given_size(name: str, size: tuple) -> tuple[int, ...]:
-    """`shape_of` what must be there."""
-    if not size:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    return shape_of(name, size)
 
 
 def full(

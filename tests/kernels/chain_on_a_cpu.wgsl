@@ -27,12 +27,12 @@ fn compute(q: u32) {
     let r3 = lane(q0_odd.y);
     b1[q] = vec2<u64>(bitcast<vec2<u32>>(vec2<f32>(r0, r2))) | (vec2<u64>(bitcast<vec2<u32>>(vec2<f32>(r1, r3))) << vec2<u32>(32u));
 }
-const MANY = 1u;
+const PER_CALL = 1u;
 
 // elementwise.wgsl for a CPU: a workgroup is one vector of its lanes, which no other thread has to
 // wait for, and walks a stretch of its own.
 //
-// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
+// expects: PER_CALL, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 8u;
 
@@ -42,7 +42,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let calls = (launch.count + MANY - 1u) / MANY;
+    let calls = (launch.count + PER_CALL - 1u) / PER_CALL;
     let stretch = ((calls - 1u) / (groups.x * GROUP) + 1u) * GROUP;
     let first = group.x * stretch;
     let end = min(first + stretch, calls);

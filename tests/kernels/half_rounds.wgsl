@@ -38,16 +38,16 @@ fn compute(q: u32) {
     let r7 = lane(q0_3.y);
     b1[q] = vec4<u32>(pack2_f16_native(vec2<f32>(r0, r1)), pack2_f16_native(vec2<f32>(r2, r3)), pack2_f16_native(vec2<f32>(r4, r5)), pack2_f16_native(vec2<f32>(r6, r7)));
 }
-const MANY = 2u;
+const PER_CALL = 2u;
 
-// Runs `compute(i)` at every index, or once for MANY of them. Fusion writes `compute`, its loads
-// and its stores.
+// Runs `compute(i)` at every index, or once for PER_CALL of them. Fusion writes `compute`, its
+// loads and its stores.
 //
-// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
+// expects: PER_CALL, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 256u;
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-    for (var i = id.x; i * MANY < launch.count; i += groups.x * GROUP) { compute(i); }
+    for (var i = id.x; i * PER_CALL < launch.count; i += groups.x * GROUP) { compute(i); }
 }

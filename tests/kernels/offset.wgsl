@@ -19,16 +19,16 @@ fn compute(q: u32) {
     let r3 = lane(q0.w, q1.w);
     b2[q] = vec4<f32>(r0, r1, r2, r3);
 }
-const MANY = 1u;
+const PER_CALL = 1u;
 
-// Runs `compute(i)` at every index, or once for MANY of them. Fusion writes `compute`, its loads
-// and its stores.
+// Runs `compute(i)` at every index, or once for PER_CALL of them. Fusion writes `compute`, its
+// loads and its stores.
 //
-// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
+// expects: PER_CALL, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 256u;
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-    for (var i = id.x; i * MANY < launch.count; i += groups.x * GROUP) { compute(i); }
+    for (var i = id.x; i * PER_CALL < launch.count; i += groups.x * GROUP) { compute(i); }
 }

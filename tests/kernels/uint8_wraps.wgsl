@@ -29,16 +29,16 @@ fn compute(q: u32) {
     let r15 = lane(i32(((q0.w >> 24u) & 255u)));
     b1[q] = vec4<u32>(((bitcast<u32>(r0) & 255u) << 0u) | ((bitcast<u32>(r1) & 255u) << 8u) | ((bitcast<u32>(r2) & 255u) << 16u) | ((bitcast<u32>(r3) & 255u) << 24u), ((bitcast<u32>(r4) & 255u) << 0u) | ((bitcast<u32>(r5) & 255u) << 8u) | ((bitcast<u32>(r6) & 255u) << 16u) | ((bitcast<u32>(r7) & 255u) << 24u), ((bitcast<u32>(r8) & 255u) << 0u) | ((bitcast<u32>(r9) & 255u) << 8u) | ((bitcast<u32>(r10) & 255u) << 16u) | ((bitcast<u32>(r11) & 255u) << 24u), ((bitcast<u32>(r12) & 255u) << 0u) | ((bitcast<u32>(r13) & 255u) << 8u) | ((bitcast<u32>(r14) & 255u) << 16u) | ((bitcast<u32>(r15) & 255u) << 24u));
 }
-const MANY = 4u;
+const PER_CALL = 4u;
 
-// Runs `compute(i)` at every index, or once for MANY of them. Fusion writes `compute`, its loads
-// and its stores.
+// Runs `compute(i)` at every index, or once for PER_CALL of them. Fusion writes `compute`, its
+// loads and its stores.
 //
-// expects: MANY, fn compute(i: u32)   and   launch.count = how many indices
+// expects: PER_CALL, fn compute(i: u32)   and   launch.count = how many indices
 
 const GROUP = 256u;
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-    for (var i = id.x; i * MANY < launch.count; i += groups.x * GROUP) { compute(i); }
+    for (var i = id.x; i * PER_CALL < launch.count; i += groups.x * GROUP) { compute(i); }
 }

@@ -70,7 +70,7 @@ def with_sizes(op: Op, args: tuple, place: int) -> tuple:
     sizes, rest = args[place], args[place + 1 :]
     if isinstance(sizes, int | np.integer) or (rest and len(args) > len(op.parameters)):
         sizes, rest = args[place:], ()
-    if type(sizes) in NO_SIZES or isinstance(sizes, list | tuple):
+    if type(sizes) in NO_SIZES or isinstance(sizes, list | tuple | np.ndarray):
         sizes = integers(op.name, tuple(op.parameters)[place], sizes, place)
     return (*args[:place], sizes, *rest)
 
@@ -117,7 +117,7 @@ def listed(value: Any) -> Any:
     """Hashable: plans are remembered by their attributes."""
     if isinstance(value, list | tuple):
         return tuple([listed(v) for v in value])
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
         return value.item()
     if isinstance(value, View) and not value.layout.shape:
         return value.item()  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from wgtorch import Tensor, empty
@@ -94,9 +95,9 @@ class RMSNorm(Module):
         elementwise_affine: bool = True, device: Any = None, dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        self.normalized_shape, self.eps = tuple(shape), eps
-        self.elementwise_affine = elementwise_affine
+        shape: Any = normalized_shape
+        self.normalized_shape = (int(shape),) if isinstance(shape, Integral) else tuple(shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
         self.register_parameter("weight", weight if elementwise_affine else None)
         self.reset_parameters()

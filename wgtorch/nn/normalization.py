@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from wgtorch import Tensor, empty, int64, tensor, zeros
@@ -135,9 +136,8 @@ class LayerNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        if isinstance(normalized_shape, int):
-            normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        shape: Any = normalized_shape
+        self.normalized_shape = (int(shape),) if isinstance(shape, Integral) else tuple(shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         made = {"device": device, "dtype": dtype}
         for name, wanted in (("weight", True), ("bias", bias)):

@@ -143,11 +143,14 @@ def rot90(input, k: int = 1, dims=(0, 1)):
 
 def counts_of(op: str, name: str, given: tuple) -> tuple[int, ...]:
     """Ints that were given one by one, or as one argument."""
+    if not given:
+        raise TypeError(f'{op}() missing 1 required positional arguments: "{name}"')
     found = integers(op, name, given[0] if len(given) == 1 else given, 1)
     return found if isinstance(found, tuple) else (found,)
 
 
 @composite(
+    front=or_named("repeats"),
     samples=lambda rng: [
         ((normal(rng, 3, 4), (2, 3)), {}),
         ((normal(rng, 3), (2, 1, 2)), {}),

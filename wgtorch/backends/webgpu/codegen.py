@@ -71,7 +71,7 @@ class Writer:
 
     def loop(self, many: int = 1) -> str:
         """The shader that calls `compute`, once for so many of what is counted."""
-        self.declare(f"const MANY = {many}u;")
+        self.declare(f"const PER_CALL = {many}u;")
         return library.shader("elementwise_lanes.wgsl" if self.dialect.by_lanes else LOOP)
 
     def text(self, tail: str) -> str:
