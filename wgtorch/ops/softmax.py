@@ -94,8 +94,12 @@ def of_log_softmax(grad, result, dim):
 )
 def _softmax(input, dim: int):
     "exp(input) / sum(exp(input)) along dim, of floats."
-    powers = np.exp(input - peak(input, dim))
-    return powers / total(powers, dim)
+    powers = input - peak(input, dim)
+    if not input.ndim:  # numpy's numbers, which nothing is written into
+        return np.exp(powers - powers)
+    np.exp(powers, powers)
+    powers /= total(powers, dim)
+    return powers
 
 
 @declare(
@@ -109,7 +113,8 @@ def _softmax(input, dim: int):
 def _log_softmax(input, dim: int):
     "input - log(sum(exp(input))) along dim, of floats."
     far = input - peak(input, dim)
-    return far - np.log(total(np.exp(far), dim))
+    far -= np.log(total(np.exp(far), dim))
+    return far
 
 
 def as_floats(input, dtype, name: str):
@@ -125,7 +130,9 @@ def as_floats(input, dtype, name: str):
 @composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 0})])
 def softmax(input, dim: int, dtype: object = None):
     "Exponentials divided by their sum along dim; as `dtype` where given, cast before."
-    return as_floats(input, dtype, "softmax")._softmax(dim)
+    if dtype is not None or input.storage.value.dtype.category != 2:
+        input = as_floats(input, dtype, "softmax")
+    return input._softmax(dim)
 
 
 @composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 0})])
