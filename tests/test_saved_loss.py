@@ -69,7 +69,8 @@ LOSS = """
         loss.backward()
         for leaf, grad in zip((x, w), want):
             error = np.abs(leaf.grad.cpu().numpy() - grad).max() / np.abs(grad).max()
-            assert error <= (0.02 if way == "int8" else 0), (way, error)
+            most = 0 if home.gpu.traits.mappable else 1e-6  # there, an offload changes what fuses
+            assert error <= (0.02 if way == "int8" else most), (way, error)
 
     for way in WAYS:
         for late in (False, True):
