@@ -112,7 +112,7 @@ CASES = {  # name: (call, exception, part of its text)
     ),
     "dtypes apart in a product": (
         lambda m: m.floats(2, 2) @ m.floats(2, 2).half(), RuntimeError,
-        "but got: float != c10::Half; cast one, as by .to(torch.float16)",
+        "but got: float != c10::Half; cast one with .to(torch.float16)",
     ),
     "devices apart": (
         lambda m: m.floats(2) + torch.ones(2, device="meta"), RuntimeError, "same device",

@@ -169,6 +169,14 @@ def test_only_the_first_size_must_not_be_a_bool():
             torch.zeros(wrong)
 
 
+@pytest.mark.parametrize("name", ["new_zeros", "resize_", "sum_to_size"])
+def test_sizes_by_name(name):
+    method = getattr(torch.ones(1, 3), name)
+    assert method(size=(1, 3)).shape == (1, 3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sizes'"):
+        method(1, 3, sizes=3)
+
+
 @pytest.mark.parametrize("name", ["new_zeros", "repeat", "tile", "resize_"])
 def test_sizes_that_are_missing(name):
     with pytest.raises(TypeError, match=rf"{name}\(\) missing 1 required positional arguments"):

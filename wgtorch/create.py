@@ -190,9 +190,15 @@ def empty(*size: Any, dtype: DType | None = None, device: Any = None,
     return constant("empty", 0, size, named, dtype, device, requires_grad)
 
 
-def constant(name, value, size, named, dtype, device, requires_grad) -> Tensor:
+def size_of(name: str, size: tuple, named: dict[str, Any]) -> tuple[int, ...]:
+    """The size that a factory was given, and nothing else by a name it does not know."""
     shape = given_size(name, size, named)
     check_named(name, named)
+    return shape
+
+
+def constant(name, value, size, named, dtype, device, requires_grad) -> Tensor:
+    shape = size_of(name, size, named)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     return filled(shape, value, kind, place(device), requires_grad)
 

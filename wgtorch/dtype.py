@@ -164,7 +164,7 @@ def asked(dtype: Any) -> DType:
 def fitting(value: Any, dtype: DType, named: str = "") -> Any:
     """A number as one of `dtype`, which the complaint about another calls so; by default as C++.
     Negative ints wrap where it has no signs, as PyTorch's do."""
-    if type(value) in USUAL and dtype.category == 2 and -most_of(dtype) <= value <= most_of(dtype):
+    if type(value) in USUAL and dtype.category == 2 and abs(value) <= most_of(dtype):
         return value
     if not isinstance(value, SCALARS):
         raise TypeError(f"argument 'value' must be Number, not {type(value).__name__}")

@@ -17,7 +17,7 @@ from wgtorch.autograd.checkpoint import DRAWS
 from wgtorch.autograd.transforms.level import levels, place_of_random
 from wgtorch.backend import backend
 from wgtorch.constants import check_named
-from wgtorch.create import place, tensor, wanting
+from wgtorch.create import place, size_of, tensor, wanting
 from wgtorch.device import Device
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.write import into
@@ -32,7 +32,7 @@ from wgtorch.dtype import (
     int64,
     uint8,
 )
-from wgtorch.integers import given_size, integer
+from wgtorch.integers import integer
 from wgtorch.layout import Layout, whole
 from wgtorch.op import REGISTRY, Draw
 from wgtorch.ops.noise import integers_below
@@ -207,12 +207,6 @@ def bounds(dtype: DType) -> tuple[int, int]:
 
 def finished(result: Tensor, out: Tensor | None, requires_grad: bool, name: str) -> Tensor:
     return wanting(result if out is None else into(out, result, name), requires_grad)
-
-
-def size_of(name: str, size: tuple, named: dict[str, Any]) -> tuple[int, ...]:
-    shape = given_size(name, size, named)
-    check_named(name, named)
-    return shape
 
 
 def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.autograd.mode import state
+from wgtorch.constants import check_named
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.dispatch.write import check_writable
@@ -24,6 +25,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None, **named: Any) 
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     shape = given_size("resize_", sizes, named)
+    check_named("resize_", named)
     layout = Layout.of(shape, tuple(row_major(shape)), self.layout.offset)
     more = layout.extent - self.storage.value.numel
     if more > 0:

@@ -15,7 +15,7 @@ from wgtorch.autograd.tensors import Differentiable
 from wgtorch.autograd.transforms.encoded import components_of, joined, place_for
 from wgtorch.autograd.transforms.level import between
 from wgtorch.backend import backend
-from wgtorch.constants import check_strided
+from wgtorch.constants import check_named, check_strided
 from wgtorch.device import Device
 from wgtorch.dispatch.blame import blaming
 from wgtorch.dispatch.doors import DOORS, cast
@@ -252,6 +252,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
     def sum_to_size(self, *size: Any, **named: Any) -> Tensor:
         """What was repeated by broadcasting from `size`, added up."""
         shape = given_size("sum_to_size", size, named) if size or named else ()
+        check_named("sum_to_size", named)
         return self.summed_to(shape)
 
     def summed_to(self, shape: tuple[int, ...]) -> Tensor:

@@ -10,7 +10,7 @@ from wgtorch.dtype import DType, bool_, promote_types
 from wgtorch.op import Facts, Maybe, Structured, composite, declare
 from wgtorch.ops.arguments import C_NAMES, as_element
 from wgtorch.ops.dense import Side, Sum, dense
-from wgtorch.ops.linalg import bmm_shape, check_inner, folded
+from wgtorch.ops.linalg import MM_DTYPES, bmm_shape, check_inner, folded
 from wgtorch.ops.readers import FLOATS
 from wgtorch.ops.samples import integers, normal
 from wgtorch.storage import View
@@ -261,10 +261,8 @@ def linear_shape(input, weight, bias):
 
 def linear_dtype(input: DType, weight: DType, bias: DType | None) -> DType:
     if input is not weight:
-        raise RuntimeError(
-            "expected m1 and m2 to have the same dtype, but got:"
-            f" {C_NAMES[input.name]} != {C_NAMES[weight.name]}; cast one, as by .to({weight})"
-        )
+        names = C_NAMES[input.name], C_NAMES[weight.name]
+        raise RuntimeError(MM_DTYPES.format(b=weight, c=names[0], d=names[1]))
     return alike(bias or input, input, weight)
 
 

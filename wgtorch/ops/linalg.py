@@ -14,9 +14,7 @@ from wgtorch.ops.readers import mergeable
 from wgtorch.ops.samples import integers, normal
 from wgtorch.storage import View
 
-MM_DTYPES = (
-    "expected m1 and m2 to have the same dtype, but got: {c} != {d}; cast one, as by .to({b})"
-)
+MM_DTYPES = "expected m1 and m2 to have the same dtype, but got: {c} != {d}; cast one with .to({b})"
 SCALAR_TYPES = "expected scalar type {a.short} but found {b.short}"
 
 
