@@ -1,9 +1,9 @@
 // result[b] = x[b] @ y[b], one TILE_M x TILE_N block per workgroup, through workgroup memory.
 //
 // Each thread computes GROUPS_M x GROUPS_N blocks of 4 x 4, THREADS_M and THREADS_N of them apart.
-// Where tiles are few, SLICES of so many threads take a stretch of k each, and add up at the end.
-// Unless k is WHOLE tiles, what lies beyond it is read as zeros. AHEAD, a thread holds the next
-// tiles in registers while it works on these: that pays where reading is simple.
+// Where tiles are few, SLICES (1, 2, 4 or 8) of so many threads take a stretch of k each, and add
+// up at the end. Unless k is WHOLE tiles, what lies beyond it is read as zeros. AHEAD, a thread
+// holds the next tiles in registers while it works on these: that pays where reading is simple.
 //
 // launch: m n k batches parts k_part tiles
 // expects: THREADS_M THREADS_N GROUPS_M GROUPS_N SLICES TILE_K (8 or 16) WHOLE AHEAD;
@@ -21,11 +21,11 @@ const QUADS_K = TILE_K / 4u;
 const BAND = 8u;  // rows of tiles that are walked together: what they read stays in the cache
 
 const QUADS = GROUPS_M * GROUPS_N * 4u;  // of each thread
-const SUMS = max(1u, (SLICES - 1u) * QUADS * THREADS);
 
-var<workgroup> x_tile: array<vec4f, SLICES * TILE_K * X_LINE>;
+const SUMS = SLICES / 2u * QUADS * THREADS;  // of half the slices, which follow in the place of x
+
+var<workgroup> x_tile: array<vec4f, max(SLICES * TILE_K * X_LINE, SUMS)>;
 var<workgroup> y_tile: array<vec4f, SLICES * TILE_K * Y_LINE>;
-var<workgroup> sums: array<vec4f, SUMS>;
 
 const MANY = QUADS > 16u;
 // Statements that end the kernel: from so many on they are compiled but once. Unrolled, a tanh is too
@@ -102,18 +102,42 @@ fn multiply(total: ptr<function, Totals>, k: u32, row: u32, col: u32) {
     }
 }
 
-// Adds what the slices have up, in the first.
-fn join(slice: u32, thread: u32, total: ptr<function, Totals>) {
-    if slice > 0u {
-        for (var q = 0u; q < QUADS; q++) {
-            sums[((slice - 1u) * QUADS + q) * THREADS + thread] = (*total)[q];
-        }
+fn multiply_tile(total: ptr<function, Totals>, at: u32, row: u32, col: u32) {
+    multiply(total, at, row, col);
+    multiply(total, at + 1u, row, col);
+    multiply(total, at + 2u, row, col);
+    multiply(total, at + 3u, row, col);
+    multiply(total, at + 4u, row, col);
+    multiply(total, at + 5u, row, col);
+    multiply(total, at + 6u, row, col);
+    multiply(total, at + 7u, row, col);
+    if TILE_K > 8u {
+        multiply(total, at + 8u, row, col);
+        multiply(total, at + 9u, row, col);
+        multiply(total, at + 10u, row, col);
+        multiply(total, at + 11u, row, col);
+        multiply(total, at + 12u, row, col);
+        multiply(total, at + 13u, row, col);
+        multiply(total, at + 14u, row, col);
+        multiply(total, at + 15u, row, col);
     }
-    workgroupBarrier();
-    if slice == 0u {
-        for (var s = 0u; s < SLICES - 1u; s++) {
-            for (var q = 0u; q < QUADS; q++) { (*total)[q] += sums[(s * QUADS + q) * THREADS + thread]; }
+}
+
+// Adds what the slices have up, in the first: each of half of them to one of the others, and again.
+fn join(slice: u32, thread: u32, total: ptr<function, Totals>) {
+    for (var left = SLICES / 2u; left > 0u; left /= 2u) {
+        if slice >= left && slice < 2u * left {
+            for (var q = 0u; q < QUADS; q++) {
+                x_tile[((slice - left) * QUADS + q) * THREADS + thread] = (*total)[q];
+            }
         }
+        workgroupBarrier();
+        if slice < left {
+            for (var q = 0u; q < QUADS; q++) {
+                (*total)[q] += x_tile[(slice * QUADS + q) * THREADS + thread];
+            }
+        }
+        workgroupBarrier();
     }
 }
 
@@ -147,10 +171,12 @@ fn main(
         var start = z / launch.batches * launch.k_part;
         var end = min(launch.k, start + launch.k_part);
         var skipped = 0u;  // by this slice
+        var own = end;  // where its work ends, maybe before that of other slices
         if SLICES > 1u {
             let stretch = (end - start + SLICES * TILE_K - 1u) / (SLICES * TILE_K) * TILE_K;
-            end = start + stretch;
             skipped = slice * stretch;
+            own = max(skipped, min(end, start + skipped + stretch)) - skipped;
+            end = start + stretch;
         }
         var x_from: X_From;
         var y_from: Y_From;
@@ -162,13 +188,14 @@ fn main(
         }
         var x_next: X_Next;
         var y_next: Y_Next;
-        if AHEAD && start < end {
+        if AHEAD && start < own {
             fetch_x(&x_from, &x_next, thread, start + skipped);
             fetch_y(&y_from, &y_next, thread, start + skipped);
         }
         var total = Totals();  // said: compilers do not clear it for the next z
         while start < end {
-            if !AHEAD {
+            let works = SLICES == 1u || start < own;
+            if !AHEAD && works {
                 fetch_x(&x_from, &x_next, thread, start + skipped);
                 fetch_y(&y_from, &y_next, thread, start + skipped);
             }
@@ -176,29 +203,11 @@ fn main(
             for (var l = 0u; l < Y_LOADS; l++) { put_y(slice, thread + l * THREADS, y_next[l]); }
             workgroupBarrier();
             start += TILE_K;
-            let at = slice * TILE_K;
-            if AHEAD && start < end {
+            if AHEAD && start < own {
                 fetch_x(&x_from, &x_next, thread, start + skipped);
                 fetch_y(&y_from, &y_next, thread, start + skipped);
             }
-            multiply(&total, at, row, col);
-            multiply(&total, at + 1u, row, col);
-            multiply(&total, at + 2u, row, col);
-            multiply(&total, at + 3u, row, col);
-            multiply(&total, at + 4u, row, col);
-            multiply(&total, at + 5u, row, col);
-            multiply(&total, at + 6u, row, col);
-            multiply(&total, at + 7u, row, col);
-            if TILE_K > 8u {
-                multiply(&total, at + 8u, row, col);
-                multiply(&total, at + 9u, row, col);
-                multiply(&total, at + 10u, row, col);
-                multiply(&total, at + 11u, row, col);
-                multiply(&total, at + 12u, row, col);
-                multiply(&total, at + 13u, row, col);
-                multiply(&total, at + 14u, row, col);
-                multiply(&total, at + 15u, row, col);
-            }
+            if works { multiply_tile(&total, slice * TILE_K, row, col); }
             workgroupBarrier();
         }
         if SLICES > 1u {

@@ -22,12 +22,13 @@ FIELDS = ("m", "n", "k", "batches", "parts", "k_part", "tiles", "inner")
 
 class Tile(NamedTuple):
     """A way to cut a result for workgroups (see matmul_tiles.wgsl), and how fast it was found to
-    be on an H200: a step along k takes `once`, and `each` for every group that shares a unit."""
+    be on an H200: a step along k takes a group `alone` on its unit so long, and groups that share
+    one `each` so long, where that is more together."""
 
     threads: tuple[int, int]
     groups: tuple[int, int]
     each: float  # nanoseconds
-    once: float
+    alone: float
     slices: int = 1  # of a stretch of k, which threads of one workgroup add up
 
     @property
@@ -45,19 +46,23 @@ class Tile(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        tiles = TILE_K * (self.rows // 4 + self.cols // 4 + 2) * self.slices
-        return 16 * tiles + (self.slices - 1) * 4 * self.rows * self.cols
+        """Of workgroup memory: the tiles; x's place is also that of the sums of half the slices."""
+        x, y = (TILE_K * (side // 4 + 1) * self.slices for side in (self.rows, self.cols))
+        return 16 * (max(x, self.slices // 2 * self.rows * self.cols // 4) + y)
 
 
 TILE_K = 16
 TILES = (
-    Tile((16, 16), (2, 4), 172.0, 16.0),
-    Tile((16, 16), (2, 2), 98.0, 6.0),
-    Tile((16, 8), (2, 2), 51.0, 18.0),
-    Tile((8, 16), (2, 2), 50.0, 18.0),
-    Tile((8, 8), (2, 2), 25.0, 17.0),
-    Tile((8, 8), (1, 1), 72.0, 28.0, slices=4),
-    Tile((8, 8), (1, 1), 9.0, 23.0),
+    Tile((16, 16), (2, 4), 172.0, 178.0),
+    Tile((16, 16), (2, 2), 97.0, 100.0),
+    Tile((16, 8), (2, 2), 53.0, 60.0),
+    Tile((8, 16), (2, 2), 53.0, 61.0),
+    Tile((8, 8), (2, 2), 26.0, 51.0),
+    Tile((8, 8), (2, 2), 55.0, 63.0, slices=2),
+    Tile((8, 8), (1, 1), 10.8, 20.5),
+    Tile((8, 8), (1, 1), 21.5, 26.0, slices=2),
+    Tile((4, 8), (1, 1), 34.0, 31.0, slices=4),
+    Tile((4, 4), (1, 1), 46.0, 50.0, slices=8),
 )
 UNITS = {"discrete": 128, "integrated": 16}
 LONGEST = 1 << 17  # k of a part on software: llvmpipe ends a thread's loops at 65,535 turns
@@ -219,7 +224,7 @@ def eight_as_one(traits: Any) -> bool:
 
 
 def tiled(product: Product, tile: Tile, parts: int) -> Kernel:
-    whole = product.k % (TILE_K * tile.slices) == 0
+    whole = product.k % TILE_K == 0
     front = declared(tile, whole, ahead=whole and not product.y.gathers)
     return cut("matmul_tiles.wgsl", front, product, tile.rows, tile.cols, parts, TILE_K)
 
@@ -251,7 +256,7 @@ def estimate(product: Product, tile: Tile, parts: int, traits: Any) -> float:
         return inf  # fewer parts do
     tiles = -(-product.m // tile.rows) * -(-product.n // tile.cols)
     sharing = -(-tiles * product.batches * parts // units)
-    time = k_part * (tile.once + sharing * tile.each)
+    time = k_part * max(tile.alone, sharing * tile.each)
     if parts > 1:
         size = product.batches * product.m * product.n
         time += FINISH + parts * (FINISH_PART + size * 0.002)
