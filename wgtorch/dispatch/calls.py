@@ -39,10 +39,10 @@ def structured(op: Structured, tensor: type[Tensor]):
 
     def call(*args, **given):
         flat = (*args, *given.values()) if given else args
-        key, device, wants = facts_of(flat)
+        is_pair = len(flat) == 2 and not several
+        key, device, wants = facts_of_two(*flat) if is_pair else facts_of(flat)
         if given:
-            key += given
-        key = tuple(key)
+            key = (*key, *given)
         try:
             made, pick = known[key]
         except (KeyError, TypeError):  # what is not hashable will be refused
@@ -135,7 +135,24 @@ def bind_by(bind: Callable, values: Sequence[Any], names: tuple[str, ...]) -> tu
     return bind(tuple(values[:count]), dict(zip(names, values[count:], strict=True)))
 
 
-def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
+def facts_of_two(a: Any, b: Any) -> tuple[tuple, Any, Any]:
+    """`facts_of` the most usual calls, of two tensors or of one and an int, in half the time."""
+    if not isinstance(a, View):
+        return facts_of((a, b))
+    first, layout = a.storage, a.layout
+    value = first.value
+    dtype, device = value.dtype, value.device
+    if type(b) is int:
+        return (layout, dtype, device, int, b), device, a._wants or first.writes  # type: ignore[attr-defined]
+    if not isinstance(b, View):
+        return facts_of((a, b))
+    second = b.storage
+    its = second.value
+    wants = a._wants or b._wants or first.writes or second.writes  # type: ignore[attr-defined]
+    return (layout, dtype, device, b.layout, its.dtype, its.device), its.device, wants
+
+
+def facts_of(args: Sequence[Any]) -> tuple[tuple, Any, Any]:
     """(what a call depends on, the device, whether somebody may want a gradient)."""
     key: list[Any] = []
     device, wants = None, 0
@@ -166,7 +183,7 @@ def facts_of(args: Sequence[Any]) -> tuple[list, Any, Any]:
             key.append(repr(a))  # -0.0 is not 0.0, which is not 0
         else:
             key += (kind, a)
-    return key, device, wants
+    return tuple(key), device, wants
 
 
 def settle(op: Structured, args: tuple, attrs: dict[str, Any]) -> Call:

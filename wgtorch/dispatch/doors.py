@@ -6,6 +6,7 @@ without attributes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,8 @@ def operator(op: Op, tensor: type[Tensor]) -> Callable[..., Any]:
     if op.operator in ("neg", "pos", "abs", "invert"):
         return DOORS[op.name]
     if not is_simple(op):
-        door = DOORS[op.name]
+        plain = isinstance(op, Composite) and DEBUG < 5
+        door = op.function if plain else DOORS[op.name]  # nothing to check: both are fit here
         return lambda x, y: door(x, y) if isinstance(y, View) or is_number(y) else NotImplemented
     door = gated(op, named(op, binary(op, tensor, lambda op, value: NotImplemented)))
     return announced(op, door) if DEBUG >= 5 else door
@@ -341,13 +343,12 @@ def draw(op: Draw, tensor: type[Tensor]):
     return call
 
 
-def composed(op: Composite, tensor: type[Tensor]):
-    """The function, which gets ints where its annotations say so, and says what was no tensor."""
+def composed(op: Composite, _: Any = None, fill: Callable | None = None):
+    """The function, which gets ints where its annotations say so, and says what was no tensor.
+    `fill` takes over where there is an `out`."""
     function, ints = op.function, int_places(op)
-    if not ints:
-        return tensors_to(op, function)
     names = frozenset([name for name, *_ in ints])
-    first, last = ints[0][1], ints[-1][1]
+    first, last = (ints[0][1], ints[-1][1]) if ints else (sys.maxsize, sys.maxsize)
 
     def are_ints(args, given):
         for value in args[first : last + 1]:  # others between them only take the long way
@@ -356,6 +357,8 @@ def composed(op: Composite, tensor: type[Tensor]):
         return all([name not in names or type(given[name]) is int for name in given])
 
     def call(*args, **given):
+        if given and fill is not None and "out" in given:
+            return fill(*args, **given)
         count = len(args)
         is_quick = count <= first or (first == last and type(args[first]) is int)
         if (given or not is_quick) and not are_ints(args, given):
@@ -365,8 +368,9 @@ def composed(op: Composite, tensor: type[Tensor]):
         except AttributeError as error:
             raise blamed(op, args, given, error) from None
 
-    call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
-    return call
+    if fill is None:
+        call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
+    return named(op, call)
 
 
 KINDS: dict[type[Op], Callable] = {

@@ -19,10 +19,10 @@ from wgtorch.autograd.rebase import rebase
 from wgtorch.autograd.transforms.level import levels, source_for
 from wgtorch.config import DEBUG
 from wgtorch.dispatch.blame import blamed
-from wgtorch.dispatch.doors import DOORS, FACES, cast
+from wgtorch.dispatch.doors import DOORS, FACES, cast, composed, named
 from wgtorch.dispatch.overlap import apartness, check_apart, check_distinct, may_share
 from wgtorch.dtype import can_cast, fitting
-from wgtorch.op import Op
+from wgtorch.op import Composite, Op
 from wgtorch.storage import View, gift
 from wgtorch.turns import turn
 
@@ -307,6 +307,6 @@ def public(op: Op) -> Callable[..., Any]:
             return tuple(filled) if type(result) is tuple else type(result)(*filled)
         return into(out, result, name)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = op.reference.__doc__
-    return call
+    if isinstance(op, Composite) and getattr(door, "__wrapped__", None) is op.function:
+        return composed(op, fill=call)  # a call less
+    return named(op, call)

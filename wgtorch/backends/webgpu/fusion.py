@@ -51,8 +51,8 @@ class Load:
 
 
 def load_of(buffer: Any, layout: Layout, dtype: DType) -> Load:
-    """A Load, without the call of a class: there is one for nearly every result."""
-    load = new(Load)
+    """A Load, without a call of `__init__`: there is one for nearly every result."""
+    load = Load()
     load.buffer = buffer
     load.layout = layout
     load.dtype = load.kind = dtype
@@ -110,8 +110,8 @@ def promised(
     device: Any, typed: TypedOp, args: Sequence[Any], attrs: dict[str, float], out: Layout,
     size: int = 1,
 ) -> Value:  # fmt: skip
-    """A Value that an op would compute; without calls of classes, as this runs once per op."""
-    promise, value = new(Promise), new(Value)
+    """A Value that an op would compute; without calls of `__init__`, as this runs once per op."""
+    promise, value = Promise(), new(Value)
     promise.typed = typed
     promise.args = args
     promise.attrs = attrs
@@ -147,7 +147,7 @@ def spread(promise: Promise, out: Layout) -> Promise | None:
         if arg is None:
             return None
         args.append(arg)
-    copy = new(Promise)
+    copy = Promise()
     copy.typed, copy.dtype, copy.attrs = promise.typed, promise.dtype, promise.attrs
     copy.args, copy.layout, copy.size = args, out, promise.size
     copy.target, copy.filled = nobody, None
@@ -182,7 +182,7 @@ class Deferred:
 
     @staticmethod
     def of(plan: Any, buffers: Sequence[Any], given: Any = ()) -> Deferred:
-        deferred = new(Deferred)
+        deferred = Deferred()
         deferred.plan, deferred.buffers, deferred.given = plan, buffers, given
         deferred.layout, deferred.dtype, deferred.kind = plan.out, plan.dtype, plan.kind
         deferred.result = deferred.load = None

@@ -21,8 +21,6 @@ SLACK = 16  # bytes behind every block: kernels read and write by fours
 KNOWN = 1 << 12  # sizes remembered
 SMALL = 1 << 16  # up to here sizes are powers of two; beyond, four steps to each
 
-new = object.__new__
-
 
 class Block:
     """Memory itself. It lives as long as its pool; one Buffer at a time leases it."""
@@ -106,7 +104,7 @@ class Pool:
         if free is None:
             free = self._look_up(nbytes)
         block = self.blocks[heappop(free)] if free else self._grow(self.size_of(nbytes), nbytes)
-        buffer = new(Buffer)
+        buffer = Buffer()
         buffer.block = block
         block.lease = ref(buffer, block.end_lease)
         block.leased = nbytes
