@@ -152,6 +152,7 @@ def test_errors_and_shapes():
     ("eigh", "it is torch.linalg.eigh"),
     ("zeroes", "did you mean zeros"),
     ("matmull", "did you mean matmul"),
+    ("Matmul", "did you mean matmul?"),
 ])  # fmt: skip
 def test_absent_names_say_what_to_use(name, text):
     assert not hasattr(torch, name)

@@ -100,6 +100,24 @@ def test_what_is_refused_for_its_reduction_complains_of_nothing_later(loss, devi
     assert (inputs[0, 0] + 1).item() == 8
 
 
+def test_losses_of_classes_say_what_lies_elsewhere(webgpu):
+    scores, classes = torch.ones(2, 3, device=webgpu), torch.tensor([0, 2], device=webgpu)
+    for targets, weight, what in (
+        (classes.cpu(), None, "target"),
+        (classes, torch.ones(3), "weight"),
+    ):
+        with pytest.raises(errors.DeviceError, match=f"but got {what} is on cpu, different from"):
+            torch.nn.functional.cross_entropy(scores, targets, weight=weight)
+
+
+def test_where_of_one_value_names_the_other(device):
+    x = torch.ones(2, device=device)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'other'"):
+        torch.where(x > 0, x)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'input'"):
+        torch.where(x > 0, other=x)
+
+
 def test_more_dimensions_than_numpy_has():
     with pytest.raises(RuntimeError, match="70 dimensions: a tensor has at most 64"):
         torch.ones(1)[None] * torch.ones([1] * 70)

@@ -6,6 +6,7 @@ import difflib
 import re
 import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 ROOMS = ("nn.functional", "linalg", "special", "fft", "func", "autograd", "nn", "nn.utils",
@@ -105,10 +106,16 @@ def hint(module: str, name: str) -> str:
             return f"it is torch.{room}.{name}"
     if instead := told(name):
         return instead
-    near = difflib.get_close_matches(
-        name, [n for n in dir(import_module(module)) if not n.startswith("_")], 3, 0.75
-    )
+    near = nearest(name, import_module(module))
     return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def nearest(name: str, room: ModuleType) -> list[str]:
+    """What it may stand for in a module: what differs by capitals only, or up to three names."""
+    names = [n for n in dir(room) if not n.startswith("_")]
+    alike = [n for n in names if n.lower() == name.lower()]
+    meant = [n for n in alike if not isinstance(getattr(room, n), ModuleType)]
+    return meant or difflib.get_close_matches(name, names, 3, 0.75)
 
 
 def told(name: str) -> str:

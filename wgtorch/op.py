@@ -57,7 +57,7 @@ class Op(NamedRecord):
     reference: Callable
     samples: Callable | None = None  # rng -> iterable of (args, attrs), numpy arrays
     vjp: dict[str, Callable] = {}
-    owes_vjp: bool = False  # whether backward is an error while there are no formulas
+    owes_vjp: bool = False  # whether backward is an error for inputs without a formula
     derived: tuple[str, ...] = ()  # inputs made of another: its formula counts what these owe
     gate: Callable | None = None  # door -> a door that refuses more, or knows a shorter way
     front: Callable | None = None  # door -> what users call, where that takes more than the kernel

@@ -177,17 +177,7 @@ class FunctionNode(Node):
                 f"function {self.name()} returned {type(grad).__name__} as gradient {place};"
                 " expected Tensor or None"
             )
-        shape, device = self._inputs[k]
-        if not reducible(grad.layout.shape, shape):
-            raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index {place} - got"
-                f" {list(grad.layout.shape)} but expected shape compatible with {list(shape)}"
-            )
-        if grad.storage.value.device != device:
-            raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index {place} - expected"
-                f" device {device} but got {grad.storage.value.device}"
-            )
+        check_gradient(self.name(), place, grad, *self._inputs[k])
         return grad
 
     def facts_of(self, number: int) -> Any:
@@ -250,6 +240,19 @@ def check_writable(tensor: Any) -> None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad has been used in an in-place operation."
         )
+
+
+def check_gradient(function: str, place: int, grad: Any, shape: tuple[int, ...],
+                   device: Any) -> None:  # fmt: skip
+    """Of an input of this shape, on this device."""
+    where = f"Function {function} returned an invalid gradient at index {place}"
+    if not reducible(grad.layout.shape, shape):
+        raise RuntimeError(
+            f"{where} - got {list(grad.layout.shape)} but expected shape compatible with"
+            f" {list(shape)}"
+        )
+    if grad.device != device:
+        raise RuntimeError(f"{where} - expected device {device} but got {grad.device}")
 
 
 def reducible(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

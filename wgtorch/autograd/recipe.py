@@ -49,8 +49,8 @@ class Recipe:
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
         self.op, self.node, vjp = op, NODES[op], op.vjp
         self.owed = op.owes_vjp and not vjp
-        if self.owed:
-            vjp = dict.fromkeys(op.inputs, owed(op))
+        if op.owes_vjp:
+            vjp = {n: vjp.get(n) or owed(op, n) for n in op.inputs}
         spans = spans_of(op, sizes)
         self.width = sum(len(span) for span in spans.values())
         wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in vjp}
@@ -142,14 +142,16 @@ class Recipe:
         return self._needed[key]
 
 
-def owed(op: Op) -> Callable[[], Any]:
-    """Stands for the formulas of an op that should have some."""
+def owed(op: Op, name: str) -> Callable[[], Any]:
+    """Stands for the formula of an input that should have one."""
+    whose = f" for {name!r}" if op.vjp else ""
+    none = f" (None, if there is no gradient for {name!r})" if op.vjp else ""
 
     def formula() -> Any:
         raise RuntimeError(
-            f"Trying to backward through {op.name} but no autograd formula was registered. Please"
-            f" use register_autograd to add one: registry.register_autograd({op.name!r}, ...), or"
-            " backward= where the op is declared"
+            f"Trying to backward through {op.name} but no autograd formula was registered{whose}."
+            f" Please use register_autograd to add one: registry.register_autograd({op.name!r},"
+            f" ...), or backward= where the op is declared{none}"
         )
 
     return formula

@@ -169,9 +169,11 @@ def apart(op: Op, tensors: list[Any]) -> DeviceError:
     places = list(dict.fromkeys([t.device for t in tensors]))
     to = next((d for d in places if d.type != "cpu"), places[0])
     first, second = [str(d) if d.is_current else f"the former {d}" for d in places[:2]]
+    name = op.name if op.torch in ("", "-") else op.torch
+    said = "" if name.startswith("_") else f"{name}: "  # a part of what was called
     return DeviceError(
         f"Expected all tensors to be on the same device, but found at least two devices,"
-        f" {first} and {second}! ({op.name.strip('_')}: move one with .to('{to}'))"
+        f" {first} and {second}! ({said}move one with .to('{to}'))"
     )
 
 

@@ -19,6 +19,7 @@ from wgtorch import (
     xlogy,
 )
 from wgtorch.config import outside
+from wgtorch.errors import DeviceError
 from wgtorch.ops.arguments import common_dtype
 from wgtorch.ops.requirements import within
 
@@ -329,6 +330,13 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {target.dtype.short}"
         )
+    for name, other in (("target", target), ("weight", weight)):
+        if other is not None and other.device != input.device:
+            raise DeviceError(
+                f"Expected all tensors to be on the same device, but got {name} is on"
+                f" {other.device}, different from other tensors on {input.device} (when checking"
+                f" argument in method nll_loss); move it with .to('{input.device}')"
+            )
     classes = input.shape[1 if input.ndim > 1 else 0]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(

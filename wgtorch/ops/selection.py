@@ -36,6 +36,9 @@ def from_one_or_three(door):
         if input is None and other is None:
             refuse(condition, "where", STATIC)
             return condition.nonzero(as_tuple=True)
+        if input is None or other is None:
+            lacking = "input" if input is None else "other"
+            raise TypeError(f"where() missing 1 required positional argument: '{lacking}'")
         if condition.dtype not in (bool_, uint8):
             raise RuntimeError(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype"

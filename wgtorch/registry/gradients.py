@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wgtorch.autograd.function import FunctionCtx
+from wgtorch.autograd.function_node import check_gradient
 from wgtorch.autograd.recipe import RECIPES
 from wgtorch.device import Device
 from wgtorch.dtype import DType, asked
@@ -58,7 +59,7 @@ class AutogradEntry:
     @property
     def saves(self) -> tuple[str, ...]:
         """What is kept for backward."""
-        asked = {name for formula in self.formulas.values() for name in asks(formula)}
+        asked = {n for f in self.formulas.values() for n in asks(getattr(f, "given", f))}
         return tuple(sorted(asked - {"grad"}))
 
 
@@ -99,12 +100,15 @@ def fits(op: Op, name: str, formula: BackwardFn) -> BackwardFn:
 
 def fitting(op: str, inputs: tuple[str, ...], others: tuple[str, ...], name: str,
             formula: BackwardFn) -> BackwardFn:  # fmt: skip
-    """The formula of the input `name`, which must ask for what there is and answer a tensor."""
+    """The formula of the input `name`, which must ask for what there is and answer a tensor that
+    can be its gradient; None stands for one that has none."""
     if name not in inputs:
         raise InvalidConfigError(f"{op} has no input {name}; it has {', '.join(inputs)}")
+    if formula is None:
+        return no_gradient
     if not callable(formula):
         raise InvalidConfigError(
-            f"{op}: the formula of {name} must be a function, `lambda grad, ...:`, not"
+            f"{op}: the formula of {name} must be a function, `lambda grad, ...:`, or None, not"
             f" {type(formula).__name__}"
         )
     known = {"grad", "result", "results", *inputs, *others}
@@ -117,16 +121,27 @@ def fitting(op: str, inputs: tuple[str, ...], others: tuple[str, ...], name: str
         )
 
     def answer(*facts: Any) -> Any:
-        grad = formula(*facts)
-        if grad is not None and not isinstance(grad, View):
+        *given, incoming, shape = facts
+        grad = formula(*given)
+        if grad is None:
+            return None
+        if not isinstance(grad, View):
             raise AutogradGradientMismatchError(
                 f"{op}: the formula of {name} must return a Tensor or None, not"
                 f" {type(grad).__name__}"
             )
+        several = incoming if isinstance(incoming, tuple | list) else (incoming,)
+        device = next(g.device for g in several if g is not None)
+        check_gradient(op, inputs.index(name), grad, shape, device)
         return grad
 
-    answer.asks = asks(formula)  # type: ignore[attr-defined]
+    answer.given = formula  # type: ignore[attr-defined]
+    answer.asks = [*asks(formula), "grad", f"{name}_shape"]  # type: ignore[attr-defined]
     return answer
+
+
+def no_gradient() -> None:
+    """The formula of an input that has no gradient."""
 
 
 def fitting_all(op: str, reference: Callable, inputs: tuple[str, ...], backward: Any,
@@ -174,7 +189,7 @@ class Formulas:
 
     def over(self, op: Op, others: dict[str, BackwardFn]) -> dict[str, BackwardFn]:
         if self.device is None and not self.dtypes:
-            return self.by_input
+            return others | self.by_input
         mine = self.by_input.items()
         return others | {
             n: limited(op, f, others.get(n), self.device, self.dtypes) for n, f in mine
@@ -200,7 +215,8 @@ def register_backward(op: Any, backward: Any = None, *, device: str | None = Non
 
     Either a dict that maps inputs to functions, or one function that returns a gradient for each
     input. The names of a function's parameters say what it is given, and so what is saved: `grad`,
-    `result`, an input, an attribute, `NAME_shape`. Formulas are tensor code, and differentiable.
+    `result`, an input, an attribute, `NAME_shape`. Formulas are tensor code, and differentiable;
+    None in place of one says that an input has no gradient.
     They may be for one type of devices, or for some dtypes, only. An op that has formulas of a user
     gets others with `override`, until those are unregistered, in whatever order; else
     RegistrationFailedError.

@@ -183,7 +183,7 @@ def common_shape(*shapes: Any, **attrs: Any) -> tuple[int, ...]:
     return broadcast(*[shape for shape in shapes if shape is not None])
 
 
-def shader(source: str, *, backward: dict[str, Callable] | None = None,
+def shader(source: str, *, backward: dict[str, Callable | None] | None = None,
            shape: Callable[..., Any] | None = None, dtype: Callable[..., DType] | None = None,
            dispatch: DispatchConfig | Callable | tuple[int, int, int] | None = None,
            numbers: Callable[[Facts], tuple[float, ...]] | None = None,
@@ -195,8 +195,9 @@ def shader(source: str, *, backward: dict[str, Callable] | None = None,
     an annotation is a tensor, any other an attribute, as is one with a number for a default
     (`s=1.0`): the shader reads it as `launch.s`, if its text begins with `// launch: s:f32` and an
     empty line. The shader is written as `WebGPUKernelConfig` says. `backward` maps inputs to
-    gradient formulas, functions of what they name: `grad`, `result`, inputs, attributes; without
-    any, backward raises RuntimeError. `shape(*shapes, **attrs)` of the result is by default what
+    gradient formulas, functions of what they name: `grad`, `result`, inputs, attributes; or to None
+    where there is no gradient. To an input without either, backward raises RuntimeError.
+    `shape(*shapes, **attrs)` of the result is by default what
     the inputs broadcast to, its dtype what they promote to; `result_type` is that dtype in WGSL.
     Where the function makes floats of integers, these are TypeError, unless `dtype(*dtypes,
     **attrs)` says that the result is a float (the shader then converts what it reads,

@@ -28,7 +28,7 @@ GROUPS = tuple(
     dict.fromkeys(["", "float", "int", *[d.wgsl for d in REAL], *[d.name for d in REAL]])
 )
 UnaryOpFn = Callable[[Tensor], Tensor]
-Formulas = dict[str, Callable[..., Any]]  # of gradients, by input
+Formulas = dict[str, Callable[..., Any] | None]  # of gradients, by input
 UnaryOpParams = dict[str, float]  # attributes of an op and their defaults
 
 
@@ -38,9 +38,10 @@ class UnaryOpConfig:
 
     `cpu` is a numpy function; its parameters without annotation are the tensors, others are
     numbers, as are those with a number for a default. `wgsl` is an expression over the same names
-    (a dict: one for each of "float", "int" ...). `backward` maps inputs to gradient formulas;
-    without any, backward raises RuntimeError. `result` is "same", "float" (integers become float32)
-    or "bool"; with "same", integers of which the function makes floats are TypeError.
+    (a dict: one for each of "float", "int" ...). `backward` maps inputs to gradient formulas, or to
+    None where there is no gradient; to an input without either, backward raises RuntimeError.
+    `result` is "same", "float" (integers become float32) or "bool"; with "same", integers of which
+    the function makes floats are TypeError.
     """
 
     name: str
