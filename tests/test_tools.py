@@ -311,6 +311,7 @@ def test_an_unknown_example_lists_those_there_are():
     assert done.returncode == 2 and done.stdout == ""
     assert "there is no example 'no_such_example'" in done.stderr
     assert "Traceback" not in done.stderr
+    assert "'tuor'; did you mean tour?" in run("tools/run.py", "tuor").stderr
 
 
 @pytest.mark.parametrize("tool", ["run", "test"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -37,7 +38,9 @@ def example(name: str) -> Path:
     for path in (EXAMPLES / f"{name}.py", EXAMPLES / name, Path(name)):
         if path.is_file():
             return path.resolve()
-    say(f"there is no example {name!r}\n\n{listing()}")
+    near = get_close_matches(name, [path.stem for path in EXAMPLES.glob("*.py")], 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    say(f"there is no example {name!r}{meant}\n\n{listing()}")
     sys.exit(2)
 
 
