@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import wgtorch as torch
@@ -108,6 +109,61 @@ def test_losses_of_classes_say_what_lies_elsewhere(webgpu):
     ):
         with pytest.raises(errors.DeviceError, match=f"but got {what} is on cpu, different from"):
             torch.nn.functional.cross_entropy(scores, targets, weight=weight)
+
+
+def test_ints_by_name_are_ints_whatever_ran_before(device):
+    x = torch.ones(2, 3, device=device)
+    assert x.sum(dim=1).tolist() == [3, 3] and x.sum((1,)).tolist() == [3, 3]
+    assert x.unsqueeze(dim=1).shape == (2, 1, 3) and x.transpose(dim0=0, dim1=1).shape == (3, 2)
+    for wrong in (True, 1.0):
+        for call in (
+            lambda wrong: x.sum(dim=wrong),
+            lambda wrong: x.sum((wrong,)),
+            lambda wrong: x.amax(dim=(0, wrong)),
+            lambda wrong: x.unsqueeze(dim=wrong),
+            lambda wrong: x.transpose(dim0=0, dim1=wrong),
+        ):
+            with pytest.raises(TypeError, match="must be (an )?int"):
+                call(wrong)
+    with pytest.raises(TypeError, match="'size' must be tuple of ints, but .* float at pos 1"):
+        x.expand(size=(2, 3.0))
+
+
+def test_an_int_in_a_tensor_is_an_int(device):
+    x, one = torch.ones(3, 3, device=device), torch.tensor(1)
+    for _ in range(2):
+        assert x.tril(one).sum().item() == 8 and torch.triu(x, diagonal=-one).sum().item() == 8
+    assert x.cummax(one)[0].device == x.device
+    with pytest.raises(TypeError, match="'diagonal' .* must be int, not Tensor"):
+        x.tril(torch.tensor(1.0))
+
+
+def test_products_know_their_matrices_by_name(device):
+    x = torch.ones(2, 2, device=device)
+    assert torch.addmm(x, mat1=x, mat2=x).tolist() == [[3, 3], [3, 3]]
+    assert x.addmm(x, mat2=x, beta=0).tolist() == [[2, 2], [2, 2]]
+    assert torch.baddbmm(x[None], batch1=x[None], batch2=x[None]).tolist() == [[[3, 3], [3, 3]]]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'mat2'"):
+        x.addmm(x)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'mat3'"):
+        x.addmm(x, x, mat3=x)
+
+
+def test_what_is_added_in_place_may_know_the_tensor():
+    class Known:
+        def __radd__(self, other):
+            return "known"
+
+    x = torch.ones(2)
+    x += Known()
+    assert x == "known"
+    x = torch.ones(2)
+    with pytest.raises(
+        TypeError, match=r"unsupported operand type\(s\) for \+=: 'Tensor' and 'str'"
+    ):
+        x += "a"
+    with pytest.raises(TypeError, match=r"torch\.from_numpy"):
+        x += np.ones(2)
 
 
 def test_where_of_one_value_names_the_other(device):

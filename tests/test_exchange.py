@@ -262,6 +262,39 @@ def test_out_takes_another_size(device):
         torch.ones(2, out=out, device="meta")
 
 
+RESIZED = "An output with one or more elements was resized since it had shape"
+
+
+def test_out_of_another_size_leaves_what_shares_its_memory(device):
+    x = torch.arange(6.0, device=device)
+    with pytest.warns(UserWarning, match=RESIZED):
+        torch.exp(torch.zeros(3, device=device), out=x[1:3])
+    assert x.tolist() == [0, 1, 1, 1, 4, 5]
+    square = x.view(2, 3)
+    with pytest.warns(UserWarning, match=RESIZED):
+        assert torch.cat([x[4:5].clone(), x[5:].clone()], out=x).tolist() == [4, 5]
+    assert square.tolist() == [[4, 5, 1], [1, 4, 5]]
+    base = torch.zeros(3, device=device)
+    with pytest.warns(UserWarning, match=RESIZED):
+        longer = torch.add(torch.zeros(4, device=device), 7, out=base[2:])
+    assert base.tolist() == [0, 0, 7] and longer.tolist() == [7] * 4
+    empty = torch.empty(0, device=device)
+    assert torch.softmax(torch.zeros(2, device=device), 0, out=empty).tolist() == [0.5, 0.5]
+
+
+def test_memory_of_numpy_is_written_by_out_and_never_left():
+    array = np.zeros(4, np.float32)
+    tensor = torch.from_numpy(array)
+    with (
+        pytest.warns(UserWarning, match=RESIZED),
+        pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"),
+    ):
+        torch.exp(torch.zeros(6), out=tensor)
+    with pytest.warns(UserWarning, match=RESIZED):
+        torch.exp(torch.zeros(2), out=tensor)
+    assert tensor.shape == (2,) and array.tolist() == [1, 1, 0, 0]
+
+
 def test_cuda_is_not_there_and_says_what_is():
     assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
     with pytest.raises(AttributeError, match=r"use torch\.webgpu\.synchronize"):

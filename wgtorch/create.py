@@ -145,7 +145,7 @@ def filling(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 )
             facts[name] = have
         wants = facts.pop("requires_grad", False)
-        return wanting(into(out, make(*args, **facts), make.__name__), wants)
+        return wanting(into(out, make(*args, **facts), make.__name__, False), wants)
 
     known = inspect.signature(make)
     last = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None,

@@ -40,7 +40,7 @@ def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, devi
 
 def finished(values: Any, out: Any, requires_grad: bool) -> Any:
     if out is not None:
-        return into(out, values, "fftfreq")
+        return into(out, values, "fftfreq", False)
     return values.requires_grad_() if requires_grad else values
 
 

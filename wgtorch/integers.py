@@ -33,13 +33,14 @@ def integer(op: str, name: str, value: Any, place: int | None = None) -> Any:
     return number
 
 
-def integers(op: str, name: str, value: Any, place: int) -> int | tuple[int, ...]:
-    """The argument as an int, or as a tuple of them."""
+def integers(op: str, name: str, value: Any, place: int | None) -> int | tuple[int, ...]:
+    """The argument as an int, or as a tuple of them; `place` is as in `integer`."""
     if type(value) is int:
         return value
     if type(value) is tuple and all([type(v) is int for v in value]):
         return value
-    start = f"{op}(): argument '{name}' (position {place}) must be tuple of ints,"
+    where = "" if place is None else f" (position {place})"
+    start = f"{op}(): argument '{name}'{where} must be tuple of ints,"
     if not isinstance(value, list | tuple):
         number = one_of_several(value)
         if number is None:

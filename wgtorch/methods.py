@@ -9,10 +9,12 @@ import numpy as np
 
 from wgtorch import ops as _declared  # noqa: F401  (fills REGISTRY)
 from wgtorch.amp.autocast_mode import LOWERED, RAISED, casting
+from wgtorch.dispatch.binder import is_number
 from wgtorch.dispatch.blame import tensors_to
 from wgtorch.dispatch.doors import DOORS, FACES, PUBLIC, open_doors, operator
 from wgtorch.dispatch.write import inplace, public
 from wgtorch.op import REGISTRY, Op
+from wgtorch.storage import View
 
 
 class Methods:
@@ -65,7 +67,7 @@ def operators(op: Op, door: Callable) -> None:
         if sign == "truediv":
             Methods.__rdiv__ = Methods.__rtruediv__  # type: ignore[attr-defined]
         if op.inplace:
-            setattr(Methods, f"__i{sign}__", getattr(Methods, op.name + "_"))
+            setattr(Methods, f"__i{sign}__", assigning(getattr(Methods, op.name + "_")))
 
 
 REFLECTED = {  # what numpy calls them
@@ -85,6 +87,20 @@ def reflected(door: Callable, ufunc: Callable) -> Callable:
         return ufunc(other, self) if type(other) is np.ndarray else door(other, self)
 
     return call
+
+
+def assigning(door: Callable) -> Callable:
+    """`x += other`; an operand that is not known may know `x`."""
+
+    def call(self, other):
+        if isinstance(other, FIT_OR_BLAMED) or is_number(other):
+            return door(self, other)
+        return NotImplemented
+
+    return call
+
+
+FIT_OR_BLAMED = (View, np.ndarray, list)  # numpy would make an array of what is to stay a tensor
 
 
 def compared(door: Callable, ufunc: Callable) -> Callable:

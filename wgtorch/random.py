@@ -206,7 +206,7 @@ def bounds(dtype: DType) -> tuple[int, int]:
 
 
 def finished(result: Tensor, out: Tensor | None, requires_grad: bool, name: str) -> Tensor:
-    return wanting(result if out is None else into(out, result, name), requires_grad)
+    return wanting(result if out is None else into(out, result, name, False), requires_grad)
 
 
 def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None,

@@ -11,7 +11,7 @@ import numpy as np
 from wgtorch.autograd.mode import state
 from wgtorch.constants import check_named
 from wgtorch.dispatch.blame import blaming
-from wgtorch.dispatch.doors import DOORS
+from wgtorch.dispatch.resizing import resize
 from wgtorch.dispatch.write import check_writable
 from wgtorch.integers import given_size, shape_of
 from wgtorch.layout import Layout, row_major
@@ -26,22 +26,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None, **named: Any) 
         raise RuntimeError("cannot resize variables that require grad")
     shape = given_size("resize_", sizes, named)
     check_named("resize_", named)
-    layout = Layout.of(shape, tuple(row_major(shape)), self.layout.offset)
-    more = layout.extent - self.storage.value.numel
-    if more > 0:
-        grow(self, more)
-    self.layout = layout
+    resize(self, shape)
     return self
-
-
-def grow(tensor: Tensor, more: int) -> None:
-    storage = tensor.storage
-    if storage.shared:
-        raise RuntimeError("Trying to resize storage that is not resizable")
-    whole = Tensor(storage, Layout.contiguous((storage.value.numel,)))
-    longer = DOORS["_cat"]([whole, whole.new_zeros((more,))], 0)
-    storage.value = longer.storage.value
-    storage.version += 1
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -309,7 +309,7 @@ def record(recipe: Recipe, inputs: tuple, out: Any, attrs: dict[str, Any] = NO_A
 
 def attach_many(node: Any, outs: Sequence[Any], differentiable: Sequence[bool]) -> None:
     """`attach` for an op with several results, some of which have no gradient."""
-    if node is None:
+    if not node:
         return
     node.facts = [(out.layout.shape, out.storage.value.dtype) for out in outs]
     if node.recipe.owed:

@@ -33,10 +33,10 @@ def binder(op: Op) -> Callable[[tuple, dict], tuple[tuple, dict[str, Any]]]:
     ints = int_places(op)
 
     def bind(args, given):
-        if sizes is not None and len(args) > several:
-            args = with_sizes(op, args, sizes)
-        if ints:
-            args, given = with_ints(op, ints, args, given)
+        if sizes is not None:
+            given = with_named_sizes(op, names[sizes], given)
+            args = args if len(args) <= several else with_sizes(op, args, sizes)
+        args, given = with_ints(op, ints, args, given) if ints else (args, given)
         if given or not least <= len(args) <= positional:
             args = by_name(args, given)
         args += defaults[len(args) :]
@@ -73,6 +73,12 @@ def with_sizes(op: Op, args: tuple, place: int) -> tuple:
     if type(sizes) in NO_SIZES or isinstance(sizes, list | tuple | np.ndarray):
         sizes = integers(op.name, tuple(op.parameters)[place], sizes, place)
     return (*args[:place], sizes, *rest)
+
+
+def with_named_sizes(op: Op, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The same where sizes may have been given by name; None stays, which some ops know."""
+    sizes = given.get(name)
+    return given if sizes is None else given | {name: integers(op.name, name, sizes, None)}
 
 
 def with_ints(op: Op, ints: tuple, args: tuple, given: dict) -> tuple[tuple, dict[str, Any]]:

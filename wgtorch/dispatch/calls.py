@@ -51,6 +51,7 @@ def structured(op: Structured, tensor: type[Tensor]):
             made, inputs = calls.first(flat, tuple(given), key, call)
             if type(made) is not Call:
                 return made(*inputs)
+            device = flatten(inputs)[0].storage.value.device  # not that of a dim in a tensor
         else:
             inputs = pick(flat)
         values = device.backend.structured(made, inputs)
@@ -127,6 +128,10 @@ class Place:
 
     def __init__(self, number: int):
         self.number = number
+
+    def __index__(self) -> int:
+        """Where an int was expected, and a 0-d tensor given: which is no input."""
+        return self.number
 
 
 def bind_by(bind: Callable, values: Sequence[Any], names: tuple[str, ...]) -> tuple:

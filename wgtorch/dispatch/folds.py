@@ -12,6 +12,7 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.recipe import RECIPES, attach, attach_many, mask_of, noted
 from wgtorch.autograd.results import maker
 from wgtorch.dispatch.binder import binder, holds_tensor, listed, unfit
+from wgtorch.dispatch.views import kinds
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout, meet, remembered, wrap_dim
 from wgtorch.op import Reduction
@@ -33,7 +34,9 @@ def reduction(op: Reduction, tensor: type[Tensor]):
             unfit(op, input)
         value = input.storage.value
         # var(True) is not var(1), and sum(1.0) is not sum(1)
-        key = (input.layout, value.dtype, args, *map(type, args), *given.items())
+        key = (input.layout, value.dtype, args, *map(type, args))
+        if given or (args and type(args[0]) is tuple):
+            key += (*given.items(), *kinds((*args, *given.values())))
         try:
             settled = known.get(key)
         except TypeError:  # dims in a list
@@ -46,11 +49,9 @@ def reduction(op: Reduction, tensor: type[Tensor]):
             if not holds_tensor(key):
                 known.keep(key, settled)
         fold, cast, last = settled
-        if cast is not None:
-            input = input.to(cast)
-        node = None
-        if (input._wants or input.storage.writes) and state.recording:
-            node = noted(recipes[mask_of((input,))], (input,), fold.attrs, *fold.facts)
+        input = input if cast is None else input.to(cast)
+        wants = (input._wants or input.storage.writes) and state.recording
+        node = wants and noted(recipes[mask_of((input,))], (input,), fold.attrs, *fold.facts)
         backend, value = value.device.backend, None
         source = backend.source(input)
         del input
@@ -60,7 +61,7 @@ def reduction(op: Reduction, tensor: type[Tensor]):
             attach_many(node, outs, flags)
             return op.gather(*outs)
         out = made(result, fold.out)
-        if node is not None:
+        if node:
             attach(node, out)
         return out if last is None else out.to(last)
 
@@ -88,6 +89,9 @@ def settled(op: Reduction, layout: Layout, dtype: DType, attrs: dict[str, Any]) 
     dim = attrs["dim"]
     if dim == () and op.no_dims == "all":
         dim = None
+    for d in dim if type(dim) is tuple else ():
+        if type(d) is not int:  # (1.0,) is (1,) to what remembers
+            wrap_dim(d, len(layout.shape))
     dims, out = folded(layout, dim, attrs.get("keepdim", False))
     if op.empty and not layout.numel:
         check_empty(op, layout, dims, dim is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
@@ -25,7 +26,15 @@ def seen_as(layout: Any, args: tuple, given: dict[str, Any]) -> Any:
     key = (layout, args, *map(type, args))
     if args and type(args[0]) is tuple:
         key += tuple(map(type, args[0]))
-    return (*key, *given.items()) if given else key
+    return (*key, *given.items(), *kinds(given.values())) if given else key
+
+
+def kinds(values: Iterable[Any]) -> Iterator[type]:
+    """Of values, and of what tuples among them have."""
+    for value in values:
+        yield type(value)
+        if type(value) is tuple:
+            yield from map(type, value)
 
 
 def view(op: ViewOp, tensor: type[Tensor]):

@@ -21,6 +21,7 @@ from wgtorch.config import DEBUG
 from wgtorch.dispatch.blame import blamed
 from wgtorch.dispatch.doors import DOORS, FACES, cast, composed, named
 from wgtorch.dispatch.overlap import apartness, check_apart, check_distinct, may_share
+from wgtorch.dispatch.resizing import fit, resize
 from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Composite, Op
 from wgtorch.storage import View, gift
@@ -255,8 +256,9 @@ def check_castable(target: View, result: View) -> None:
         )
 
 
-def into(out: Tensor, result: Tensor, name: str) -> Tensor:
-    """What `out=` does: `out` takes the result's shape if it has another."""
+def into(out: Tensor, result: Tensor, name: str, warns: bool = True) -> Tensor:
+    """What `out=` does: `out` takes the result's shape if it has another. PyTorch warns of that,
+    but not where tensors are made of no others."""
     if not isinstance(out, View):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if state.recording and (out._wants or result._wants):
@@ -273,11 +275,7 @@ def into(out: Tensor, result: Tensor, name: str) -> Tensor:
             f"Expected out tensor to have device {result.device}, but got {out.device} instead"
         )
     if out.layout is not result.layout and out.layout.shape != result.layout.shape:
-        result = cast(result, out.dtype)
-        out.layout = result.layout
-        out.storage.value = result.storage.value
-        out.storage.version += 1
-        return out
+        (fit if warns else resize)(out, result.layout.shape)
     return write(out, result, name)
 
 

@@ -49,10 +49,15 @@ def check_expands(have: tuple[int, ...], want: tuple[int, ...]) -> None:
 # alpha * product + beta * input
 
 
-def scaled(shape, door):
-    """One kernel for what is computed as float; else the product first, then the sum."""
+def scaled(shape, names, door):
+    """One kernel for what is computed as float; else the product first, then the sum. The matrices
+    have these names."""
 
-    def call(input, first, second, *, beta=1, alpha=1):
+    def call(input, *pair, beta=1, alpha=1, **named):
+        pair += tuple([named.pop(n) for n in names[len(pair) :] if n in named])
+        if named or len(pair) != 2:
+            return door(input, *pair, **named)  # which complains
+        first, second = pair
         tensors = (input, first, second)
         if type(alpha) is complex or type(beta) is complex:
             alpha, beta = (as_element(n, input.dtype) for n in (alpha, beta))
@@ -106,7 +111,7 @@ def addmm_samples(rng):
 
 @declare(
     Structured,
-    gate=partial(scaled, addmm_shape),
+    gate=partial(scaled, addmm_shape, ("mat1", "mat2")),
     shape=addmm_shape,
     dtype=alike,
     promotes=False,
@@ -136,7 +141,7 @@ def transposed(batch):
 
 @declare(
     Structured,
-    gate=partial(scaled, baddbmm_shape),
+    gate=partial(scaled, baddbmm_shape, ("batch1", "batch2")),
     shape=baddbmm_shape,
     dtype=alike,
     promotes=False,
