@@ -98,8 +98,8 @@ def mm_samples(rng):
     promotes=False,
     plan=lambda facts: dense(facts, *sides(facts, ("input", "mat2"))),
     vjp={
-        "input": lambda grad, mat2: grad.mm(mat2.t()),
-        "mat2": lambda grad, input: input.t().mm(grad),
+        "input": lambda grad, mat2: grad.mm(mat2.transpose(0, 1)),
+        "mat2": lambda grad, input: input.transpose(0, 1).mm(grad),
     },
     samples=mm_samples,
 )

@@ -45,7 +45,7 @@ def total(array: np.ndarray, dim: int) -> np.ndarray:
 
 def is_recorded(*tensors: Any) -> bool:
     """Whether what is computed of these will be differentiated again."""
-    return any([t.device.level or t._is_recorded for t in tensors])
+    return any([t.storage.value.device.level or t._is_recorded for t in tensors])
 
 
 @declare(
@@ -138,7 +138,9 @@ def softmax(input, dim: int, dtype: object = None):
 @composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 0})])
 def log_softmax(input, dim: int, dtype: object = None):
     "The logarithm of `softmax`, exact where that underflows."
-    return as_floats(input, dtype, "log_softmax")._log_softmax(dim)
+    if dtype is not None or input.storage.value.dtype.category != 2:
+        input = as_floats(input, dtype, "log_softmax")
+    return input._log_softmax(dim)
 
 
 @composite(samples=lambda rng: [((normal(rng, 3, 5),), {"dim": 0})], method=False,
