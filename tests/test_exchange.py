@@ -278,6 +278,10 @@ def test_out_of_another_size_leaves_what_shares_its_memory(device):
     with pytest.warns(UserWarning, match=RESIZED):
         longer = torch.add(torch.zeros(4, device=device), 7, out=base[2:])
     assert base.tolist() == [0, 0, 7] and longer.tolist() == [7] * 4
+    line = square.view(6)
+    assert (line[4:4].storage_offset(), square[:, 2:2].storage_offset()) == (4, 2)
+    assert torch.add(torch.zeros(2, device=device), 9, out=line[2:2]).tolist() == [9, 9]
+    assert square.tolist() == [[4, 5, 9], [9, 4, 5]]
     empty = torch.empty(0, device=device)
     assert torch.softmax(torch.zeros(2, device=device), 0, out=empty).tolist() == [0.5, 0.5]
 

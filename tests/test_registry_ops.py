@@ -33,6 +33,8 @@ def test_each_input_has_a_formula_or_none_or_is_an_error(device):
         for pair in ((x, y), (x.detach(), y), (x, x)):
             with pytest.raises(RuntimeError, match="no autograd formula .* for 'other'"):
                 blend(*pair).sum().backward()
+        with pytest.raises(RuntimeError, match="no autograd formula .* for 'other'"):
+            torch.func.jvp(lambda y: blend(on(device), y), (on(device),), (on(device),))
     x.grad = None
     with registry.register_binary_op(*PRODUCT, backward={**by_input, "other": None}) as blend:
         blend(x, y).sum().backward()

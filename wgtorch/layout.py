@@ -138,7 +138,7 @@ class Layout:
     @remembered
     def slice(self, dim: int, start: int, length: int, step: int = 1) -> Layout:
         shape, strides = list(self.shape), list(self.strides)
-        offset = self.offset + (start * strides[dim] if length else 0)
+        offset = self.offset + start * strides[dim]
         shape[dim] = length
         strides[dim] *= min(step, LONGEST)
         return Layout.of(tuple(shape), tuple(strides), offset)

@@ -115,9 +115,7 @@ class DualBackend(LevelBackend):
             return self.value_of(result, tangent, out)
         result = apply(op, typed.compute, args, primals, attrs)
         dtype = result.dtype
-        if not (dtype.is_floating_point or dtype.is_complex) or not op.vjp:
-            return self.value_of(result, None, out)
-        if all(m is None for m in moves):
+        if dtype.category < 2 or not tangents.may_move(op, moves):
             return self.value_of(result, None, out)
         if is_crossing(op, dtype, primals):
             return self.value_of(*tangents.of_any(op, primals, moves, attrs)[0], out)
@@ -140,8 +138,12 @@ class DualBackend(LevelBackend):
         self, op: Any, primals: list[Any], moves: list[Any], attrs: dict[str, Any]
     ) -> list[tuple[Any, Any]]:
         """The results of an op, each with its tangent."""
-        if all(m is None for m in moves) or not op.vjp:
-            return [(result, None) for result in tangents.results_of(op, primals, attrs)]
+        if not op.vjp or all(m is None for m in moves):
+            results = tangents.results_of(op, primals, attrs)
+            if any([result.dtype.category > 1 for result in results]):
+                tangents.may_move(op, moves)
+            return [(result, None) for result in results]
+        tangents.may_move(op, moves)
         if tangents.is_affine(op):
             result = tangents.results_of(op, primals, attrs)[0]
             return [(result, tangents.of_affine(op, primals, moves, attrs))]

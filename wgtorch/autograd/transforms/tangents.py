@@ -15,6 +15,7 @@ from typing import Any
 
 from wgtorch.autograd.gradients import grad
 from wgtorch.autograd.mode import enable_grad, state
+from wgtorch.autograd.recipe import owed
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.level import raw
 from wgtorch.autograd.transforms.reverse import Differentiation, Origin
@@ -30,6 +31,15 @@ def results_of(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple:
     named = {} if simple else dict(zip(op.inputs, inputs, strict=True))
     result = raw[op](*inputs) if simple else raw[op](**named, **attrs)
     return tuple(result) if getattr(op, "outputs", ()) else (result,)
+
+
+def may_move(op: Op, moves: list[Any]) -> bool:
+    """Whether a result may have a tangent; RuntimeError where the op of a user owes a formula."""
+    moving = [name for name, m in zip(op.inputs, moves, strict=True) if m is not None]
+    for name in moving if op.owes_vjp else ():
+        if name not in op.vjp:
+            owed(op, name)()
+    return bool(moving and op.vjp)
 
 
 # Elementwise
