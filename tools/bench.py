@@ -190,8 +190,7 @@ def training(profile: bool, cuda: Any = None) -> None:
 
 
 def steps(name: str, mlp: Callable, cuda: Any) -> None:
-    """Until all is computed; beside PyTorch CUDA by turns, as a host's speed varies: where another
-    guest runs on the same core, Python takes twice as long, and C++ a fifth longer. So, besides
+    """Until all is computed; beside PyTorch CUDA by turns, as a host's speed varies. Besides
     medians, what is left of the times where the slower nine tenths are left out."""
     pairs = [(mlp(torch, "webgpu"), torch.webgpu.synchronize)]
     if cuda is not None:

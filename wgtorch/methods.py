@@ -89,6 +89,10 @@ def reflected(door: Callable, ufunc: Callable) -> Callable:
     return call
 
 
+# numpy would make another tensor of `x += array`, where `x` is to stay the one it is
+FIT_OR_BLAMED = (View, np.ndarray, list)
+
+
 def assigning(door: Callable) -> Callable:
     """`x += other`; an operand that is not known may know `x`."""
 
@@ -98,9 +102,6 @@ def assigning(door: Callable) -> Callable:
         return NotImplemented
 
     return call
-
-
-FIT_OR_BLAMED = (View, np.ndarray, list)  # numpy would make an array of what is to stay a tensor
 
 
 def compared(door: Callable, ufunc: Callable) -> Callable:

@@ -382,6 +382,10 @@ def asks(formula: Callable) -> list[str]:
     return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
+def no_gradient() -> None:
+    """The formula of an input that has no gradient."""
+
+
 def declare(kind: type[Op], **facts: Any) -> Callable[[Callable], Op]:
     return lambda reference: kind(reference=reference, **facts)
 

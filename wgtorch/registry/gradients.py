@@ -19,7 +19,7 @@ from wgtorch.errors import (
     OpKindMismatchError,
     RegistrationFailedError,
 )
-from wgtorch.op import Composite, Op, ViewOp, asks
+from wgtorch.op import Composite, Op, ViewOp, asks, no_gradient
 from wgtorch.registry.handles import AutogradHandle
 from wgtorch.registry.layers import Layers
 from wgtorch.registry.opening import named
@@ -138,10 +138,6 @@ def fitting(op: str, inputs: tuple[str, ...], others: tuple[str, ...], name: str
     answer.given = formula  # type: ignore[attr-defined]
     answer.asks = [*asks(formula), "grad", f"{name}_shape"]  # type: ignore[attr-defined]
     return answer
-
-
-def no_gradient() -> None:
-    """The formula of an input that has no gradient."""
 
 
 def fitting_all(op: str, reference: Callable, inputs: tuple[str, ...], backward: Any,

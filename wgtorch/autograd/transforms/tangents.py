@@ -19,7 +19,7 @@ from wgtorch.autograd.recipe import owed
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.level import raw
 from wgtorch.autograd.transforms.reverse import Differentiation, Origin
-from wgtorch.op import Elementwise, Op, asks
+from wgtorch.op import Elementwise, Op, asks, no_gradient
 from wgtorch.storage import View
 
 HERE = Differentiation()  # that of a tangent: over before anybody else may ask
@@ -113,7 +113,7 @@ def of_affine(op: Any, primals: list[Any], moves: list[Any], attrs: dict[str, An
     total = None
     at = dict(zip(op.inputs, primals, strict=True))
     for name, move in zip(op.inputs, moves, strict=True):
-        if move is None or name not in op.vjp:
+        if move is None or op.vjp.get(name, no_gradient) is no_gradient:
             continue
         inputs = at | {other: zeros_of(at[other], op, other) for other in added_to(op, name)}
         inputs[name] = completed(move, at[name])
