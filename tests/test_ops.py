@@ -280,6 +280,19 @@ def test_gradient(case, device):
 
 
 @differentiable_case
+def test_gradient_through_hooks(case):
+    """A recipe says the same written out and walked, as for hooks and for some gradients."""
+    case = narrow(case)
+    args = tensors(case, "cpu", wants=True)
+    with wgtorch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        want = gradients(case, args)
+    outs = [r for r in results(run(case, args)) if is_differentiable(r)]
+    if outs:
+        wgtorch.autograd.backward(outs, [weight_like(out) for out in outs])
+    compare([x.grad for x in leaves(args)] if outs else [], want, 0.0)
+
+
+@differentiable_case
 def test_second_gradient(case, device):
     """The same of the gradient's gradient."""
     case = checked(case)

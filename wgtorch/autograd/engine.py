@@ -9,6 +9,7 @@ pack. Nothing here recurses: graphs may be deep.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +19,7 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node, accumulate
 
 by_age = attrgetter("age")
+FIRST = repeat(0)  # numbers of outputs, where all are the first
 Edge = tuple[Node, int]  # a node and the number of its output
 
 
@@ -27,7 +29,7 @@ class Task:
     def __init__(self, roots: Sequence[Edge], grads: Sequence[Any], keep_graph: bool):
         self.keep_graph = keep_graph
         self.waiting: dict[Node, Any] = {}  # a gradient, or a list where outputs are several
-        self.left: dict[AccumulateGrad, int] = {}  # edges into a leaf not yet walked
+        self.left: dict[Any, int] = {}  # edges into a leaf not yet walked
         self.order = self._discover([node for node, _ in roots])
         for (node, number), grad in zip(roots, grads, strict=True):
             self.add(node, number, grad)
@@ -58,7 +60,7 @@ class Task:
                 found.append(root)
         for node in found:  # grows as it is walked
             for parent in node.parents:
-                if type(parent) is AccumulateGrad:
+                if parent.ends:
                     left[parent] = left.get(parent, 0) + 1
                 elif parent not in seen:
                     seen.add(parent)
@@ -92,9 +94,7 @@ class Task:
         while order:
             node = order.pop()
             grad = waiting.pop(node, None)
-            if grad is None and node.outputs > 1:
-                grad = [None] * node.outputs
-            if aimed or node.extras is not None:
+            if aimed or node.extras is not None or node.outputs > 1:
                 self.pass_on(node, self.with_care(node, grad))
                 continue
             grads = node.run(grad, None)
@@ -104,8 +104,11 @@ class Task:
             del grads  # or it would live while the next node runs
 
     def with_care(self, node: Node, grad: Any) -> Any:
-        """What the parents of a node are to get, which has hooks or may not be needed."""
+        """What the parents of a node are to get, which has hooks or several outputs, or may not be
+        needed."""
         extras = node.extras
+        if grad is None and node.outputs > 1:
+            grad = [None] * node.outputs
         if extras is not None:
             grad = tensor_hooks(node, grad)
         if node in self.targets:
@@ -126,9 +129,8 @@ class Task:
         return grads
 
     def pass_on(self, node: Node, grads: Any) -> None:
-        waiting = self.waiting
-        for place, parent in enumerate(node.parents):
-            grad = grads[place]
+        waiting, left = self.waiting, self.left
+        for parent, grad, number in zip(node.parents, grads, node.numbers or FIRST, strict=False):
             if grad is None:
                 pass
             elif parent.outputs == 1:
@@ -138,15 +140,17 @@ class Task:
                 there = waiting.get(parent)
                 waiting[parent] = grad if there is None else there + grad
             else:
-                number = node.numbers[place] if node.numbers else 0
                 self.add(parent, number, fitted(grad, *parent.facts_of(number)))
-            if type(parent) is AccumulateGrad:
-                self.left[parent] = left = self.left[parent] - 1
-                if not left:
+            if parent.ends:
+                left[parent] = count = left[parent] - 1
+                if not count:
                     self.end_at(parent)
 
-    def end_at(self, leaf: AccumulateGrad) -> None:
+    def end_at(self, leaf: Any) -> None:
         grad, variable = self.waiting.pop(leaf, None), leaf.variable
+        hooked = variable._hooks or leaf.extras is not None or variable._accumulate_hooks
+        if self.needed is None and not hooked:
+            return leaf.run(grad, None)
         aimed = leaf in self.targets
         if grad is None or (self.needed is not None and not aimed):
             return

@@ -40,6 +40,7 @@ class Node:
     __slots__ = ("__weakref__", "age", "dtype", "extras", "numbers", "parents", "shape")
     dtype: Any  # a DType; None for an output that is no tensor
     outputs = 1  # how many results it has: how many gradients it is given
+    ends = False  # whether gradients go no further
 
     def __init__(
         self,
@@ -117,6 +118,7 @@ class AccumulateGrad(Node):
     """Where a gradient ends: it is added to the `grad` of a tensor that is a leaf."""
 
     __slots__ = ("variable",)
+    ends = True
 
     def __init__(self, variable: Any):
         # not super(): this runs once per parameter and step
@@ -157,11 +159,7 @@ def owned(grad: Any) -> Any:
 
     No data is copied where the memory is dense: a Storage of its own is enough.
     """
-    if not grad.is_whole:
-        grad = grad.clone()
-    if grad._wants:
-        return grad.clone()
-    return grad.snapshot()
+    return grad.clone() if grad._wants or not grad.is_whole else grad.snapshot()
 
 
 class Refused(Node):

@@ -1,11 +1,13 @@
 """A Recipe is what an op keeps for backward when some of its inputs want a gradient.
 
-This is the one path on which ops are recorded: `remember` before the op runs, `attach` after.
+This is the one path on which ops are recorded: `remember` before the op runs, `attach` after; or
+the recipe's own `record` after, which does the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import ref
@@ -16,6 +18,7 @@ from wgtorch.autograd.node import leaf_of, next_age
 from wgtorch.autograd.nodes import refresh
 from wgtorch.autograd.recorded import OUT, Recorded, RecordedMany
 from wgtorch.autograd.saved import keep
+from wgtorch.autograd.written import written
 from wgtorch.op import Elementwise, Op, Table, asks
 from wgtorch.storage import View
 
@@ -42,9 +45,12 @@ def picker(places: list[int]) -> Callable[[list], Any]:
 class Recipe:
     """Places are those of the inputs, the members of a list of tensors counted one by one."""
 
-    __slots__ = ("_needed", "asked", "attrs", "dtypes", "formulas", "function", "keeps", "more",
-                 "names", "node", "only", "op", "opens", "owed", "pick", "places", "plain",
-                 "results", "saves", "shapes", "tensors", "turns", "width")  # fmt: skip
+    __slots__ = ("_needed", "answer", "asked", "attrs", "dtypes", "formulas", "keeps", "more",
+                 "names", "node", "op", "opens", "owed", "places", "plain", "record", "results",
+                 "saves", "shapes", "tensors", "turns", "width")  # fmt: skip
+
+    answer: Callable[..., Any]  # (node, grad) -> a gradient for each parent
+    record: Callable[..., None]  # (inputs, out, attrs): `record` below
 
     def __init__(self, op: Op, mask: int, sizes: tuple[int | None, ...] | None = None):
         self.op, self.node, vjp = op, NODES[op], op.vjp
@@ -56,8 +62,7 @@ class Recipe:
         wanting = {n: [i for i in spans[n] if mask >> i & 1] for n in op.inputs if n in vjp}
         wanting = {n: places for n, places in wanting.items() if places}
         self.places = [i for places in wanting.values() for i in places]
-        plain = sizes is None and not any([hasattr(vjp[n], "answers") for n in wanting])
-        self.only = self.places[0] if len(self.places) == 1 and plain else None
+        single = sizes is None and not any([hasattr(vjp[n], "answers") for n in wanting])
         asked = {n: asks(vjp[n]) for n in wanting}
         self.asked = {ask for formula in vjp.values() for ask in asks(formula)}
         self._plan_facts({ask for every in asked.values() for ask in every})
@@ -80,9 +85,10 @@ class Recipe:
                 into = None
             picks = [place[ask] for ask in asked[n]]
             self.formulas.append(Formula(vjp[n], picker(picks), into, members, picks))
-        if self.only is not None:
-            self.function, self.pick = self.formulas[0][:2]
         self._needed: dict[tuple[bool, ...], set[int]] = {}
+        self.answer, self.record = self.node.answered, partial(record, self)
+        if single and self.places and not self.owed and "results" not in self.results:
+            self.record, self.answer = written(self, record, self.answer)
 
     def _plan_facts(self, needed: set[str]) -> None:
         """What is kept, in this order: inputs, shapes, dtypes, attributes, results."""
@@ -217,23 +223,14 @@ def noted(
     recipe: Recipe, inputs: tuple, attrs: dict[str, Any], shape: tuple[int, ...], dtype: Any
 ) -> Recorded | None:
     """A node by its recipe, with what the inputs have for it."""
-    numbers: Any = None
-    if recipe.only is not None:
-        t = inputs[recipe.only]
-        parents: Any = (t.past or leaf_of(t),)
-        if t.output_nr:
-            numbers = (t.output_nr,)
-    elif recipe.places:
-        parents = []
-        for i in recipe.places:
-            t = inputs[i]
-            parents.append(t.past or leaf_of(t))
-            if t.output_nr:
-                numbers = True
-        if numbers:
-            numbers = tuple([inputs[i].output_nr for i in recipe.places])
-    else:
+    if not recipe.places:
         return None
+    parents, numbers = [], None
+    for i in recipe.places:
+        t = inputs[i]
+        parents.append(t.past or leaf_of(t))
+        if t.output_nr:
+            numbers = tuple([inputs[i].output_nr for i in recipe.places])
     kept: Any = [] if recipe.keeps else NOTHING
     if recipe.tensors:
         pair = state.hooks

@@ -32,6 +32,12 @@ class Recorded(Node):
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
         if grad is None:
             return [None] * len(self.parents)
+        if wanted is None and not state.recording:
+            return self.recipe.answer(self, grad)
+        return self.answered(grad, wanted)
+
+    def answered(self, grad: Any, wanted: list[bool] | None = None) -> Any:
+        """What the formulas say."""
         recipe = self.recipe
         if self.kept is None:
             raise RuntimeError(FREED)
@@ -48,9 +54,6 @@ class Recorded(Node):
                     facts[fact] = unrooted(kept)
                 elif needed is None or fact in needed:
                     facts[fact] = self._opened(kept, past, fact, with_past)
-        if recipe.only is not None:
-            answer = recipe.function(*recipe.pick(facts))
-            return (conjugate(answer) if turns else answer,)
         grads = [None] * len(self.parents)
         for function, pick, into, members, _ in recipe.formulas:
             if wanted is not None and not any([wanted[parent] for parent, _ in members]):

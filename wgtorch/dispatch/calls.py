@@ -13,7 +13,6 @@ from wgtorch.autograd.recipe import (
     attach,
     attach_many,
     mask_of,
-    record,
     remember,
 )  # fmt: skip
 from wgtorch.autograd.results import maker
@@ -68,7 +67,7 @@ def structured(op: Structured, tensor: type[Tensor]):
             if several:
                 attach(remember(op, inputs, made.attrs, layout.shape, value.dtype), out)
             else:
-                record(recipes[mask_of(inputs)], inputs, out, made.attrs)
+                recipes[mask_of(inputs)].record(inputs, out, made.attrs)
         return out
 
     return call
@@ -163,12 +162,18 @@ def facts_of(args: Sequence[Any]) -> tuple[tuple, Any, Any]:
     device, wants = None, 0
     for a in args:
         kind = type(a)
-        if kind is int:
+        if isinstance(a, View):
+            storage = a.storage
+            value = storage.value
+            device = value.device
+            key += (a.layout, value.dtype, device)
+            wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
+        elif kind is int:
             key += (int, a)
         elif kind is tuple or kind is list:
             key += (kind, len(a))
             for t in a:
-                if isinstance(t, View):  # as below, without a call
+                if isinstance(t, View):  # as above, without a call
                     storage = t.storage
                     value = storage.value
                     device = value.device
@@ -178,12 +183,6 @@ def facts_of(args: Sequence[Any]) -> tuple[tuple, Any, Any]:
                     more, inner, wanted = facts_of((t,))
                     key += more
                     device, wants = inner or device, wants or wanted
-        elif isinstance(a, View):
-            storage = a.storage
-            value = storage.value
-            device = value.device
-            key += (a.layout, value.dtype, device)
-            wants = wants or a._wants or storage.writes  # type: ignore[attr-defined]
         elif kind is float:
             key.append(repr(a))  # -0.0 is not 0.0, which is not 0
         else:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.recipe import RECIPES, mask_of, record
+from wgtorch.autograd.recipe import RECIPES, mask_of
 from wgtorch.autograd.results import maker
 from wgtorch.autograd.transforms import level
 from wgtorch.autograd.transforms.encoded import place_for
@@ -126,7 +126,7 @@ def unary(op: Elementwise, tensor: type[Tensor]):
         out = made(result, layout)
         if (input._wants or input.storage.writes) and state.recording:
             mask = mask_of((input,)) if input.storage.writes else 1
-            record(recipes[mask], (input,), out)
+            recipes[mask].record((input,), out)
         return out
 
     return call
@@ -169,14 +169,14 @@ def binary(op: Elementwise, tensor: type[Tensor], refuse: Callable[..., Any] = u
         layout, args = layout if layout.is_plain else meet(layout), (input, other)
         out = made(value.device.backend.elementwise(known, args, NO_ATTRS, layout), layout)
         if (mask or writes) and state.recording:
-            record(recipes[mask_of(args) if writes else mask], args, out)
+            recipes[mask_of(args) if writes else mask].record(args, out)
         return out
 
     return call
 
 
 def elementwise(op: Elementwise, tensor: type[Tensor]):
-    """Any number of operands, and attributes. Three tensors that lie alike are not walked."""
+    """Any number of operands, and attributes. Two or three that lie alike are not walked."""
     bind, typed, recipes, made = quick_binder(op), op.typed, RECIPES[op], maker(tensor)
     walk, count = walking(op, tensor), len(op.inputs)
     all_given = -1 if op.attrs else count  # by so many arguments
@@ -189,21 +189,22 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
                 if type(attrs[name]) not in REAL:
                     attrs = numbers(op, attrs)
                     break
-        if count != 3 or type(args[2]) is not tensor:
+        if count != 2 and count != 3:
             return walk(args, attrs)
-        a, b, c = args
-        if type(a) is not tensor or type(b) is not tensor or not a.layout is b.layout is c.layout:
+        a, b, c = args[0], args[1], args[-1]  # of two, the last twice
+        if not (isinstance(a, View) and isinstance(b, View) and isinstance(c, View)):
             return walk(args, attrs)
         layout, first, second, third = a.layout, a.storage, b.storage, c.storage
         value, its, last = first.value, second.value, third.value
-        device = value.device
-        if its.device is not device or last.device is not device or not layout.is_plain:
+        device, alike = value.device, layout is b.layout is c.layout and layout.is_plain
+        if not alike or its.device is not device or last.device is not device:
             return walk(args, attrs)
-        known = typed[value.dtype, its.dtype, last.dtype]
+        kinds = value.dtype, its.dtype
+        known = typed[kinds if count == 2 else (*kinds, last.dtype)]
         out = made(device.backend.elementwise(known, args, attrs, layout), layout)
         wants = a._wants or b._wants or c._wants or first.writes or second.writes or third.writes
         if wants and state.recording:
-            record(recipes[mask_of(args)], args, out, attrs)
+            recipes[mask_of(args)].record(args, out, attrs)
         return out
 
     return call
@@ -244,7 +245,7 @@ def walking(op: Elementwise, tensor: type[Tensor]):
         known = typed[tuple(kinds)]
         out = made(device.backend.elementwise(known, args, attrs, layout), layout)
         if (mask or writes) and state.recording:
-            record(recipes[mask_of(args) if writes else mask], args, out, attrs)
+            recipes[mask_of(args) if writes else mask].record(args, out, attrs)
         return out
 
     return walk
@@ -318,7 +319,7 @@ def copying(op: Elementwise, tensor: type[Tensor]):
         value = device.backend.elementwise(op.at(dtype), (x,), NO_ATTRS, layout)
         out = made(value, layout)
         if (x._wants or x.storage.writes) and state.recording and dtype.category >= 2:
-            record(recipes[mask_of((x,))], (x,), out)
+            recipes[mask_of((x,))].record((x,), out)
         return out
 
     def call(x):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wgtorch.autograd.mode import state
 from wgtorch.autograd.origin import inherited
-from wgtorch.autograd.recipe import RECIPES, mask_of, record
+from wgtorch.autograd.recipe import RECIPES, mask_of
 from wgtorch.dispatch.binder import binder, listed, unfit
 from wgtorch.op import ViewOp
 from wgtorch.settled import Met
@@ -47,7 +47,8 @@ def view(op: ViewOp, tensor: type[Tensor]):
         if not isinstance(x, View):
             unfit(op, x)
         try:
-            settled = known.get(seen_as(x.layout, args, given))
+            key = seen_as(x.layout, args, given) if args or given else x.layout
+            settled = known.get(key)
         except TypeError:  # sizes in a list are not hashable
             settled = None
         if settled is None:
@@ -73,7 +74,7 @@ def view(op: ViewOp, tensor: type[Tensor]):
         if writes:
             out._seen = writes
         if (x._wants or writes) and recording:
-            record(recipes[mask_of((x,)) if writes else 1], (x,), out, attrs)
+            recipes[mask_of((x,)) if writes else 1].record((x,), out, attrs)
         return out
 
     return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from weakref import ref
 
 import numpy as np
@@ -27,7 +28,7 @@ from wgtorch.backends.webgpu.gpu import GPU
 from wgtorch.backends.webgpu.halves import narrowed
 from wgtorch.backends.webgpu.holding import LARGE, Holdings
 from wgtorch.backends.webgpu.pipelines import Kernel
-from wgtorch.backends.webgpu.pool import Block, Buffer, lost
+from wgtorch.backends.webgpu.pool import Block, Buffer, blocks_of
 from wgtorch.backends.webgpu.queue import MOST_NUMBERS
 from wgtorch.backends.webgpu.recognition import program_of
 from wgtorch.backends.webgpu.rows import RowPromise
@@ -51,8 +52,8 @@ LITTLE, SPARSE = 1 << 14, 4  # bytes of a value that travel with any part; eleme
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 RECENT = 1 << 14  # elementwise ops whose results, where they are alive, `synchronize` computes
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
-IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "reseen", "fill",
-           "load", "synchronize", "empty_cache")  # fmt: skip
+IN_TURN = ("upload", "download", "send", "reduction", "structured", "reseen", "fill", "load",
+           "synchronize", "empty_cache")  # fmt: skip
 FILLED = (
     "computed already, so nothing waits here; ops on it that are not read yet, as in"
     " (x * 2).exp().explain(), show the kernel that would run"
@@ -133,10 +134,11 @@ class WebGPU:
                 arg = narrowed(arg, typed.compute)
             operands.append(arg)
         value = promised(self.device, typed, operands, attrs, out, size)
-        self.remember(value.promise.target)
+        target = value.promise.target
+        self.remember(target)
         if size >= MAX_FUSED:
             if size < HEAVY and size % PUT_OFF < MAX_FUSED:  # all there is: a launch put off
-                self.stands(value.promise.target)
+                self.stands(target)
             else:
                 self.holdings.grown(value, value.promise)
         return value
@@ -151,7 +153,7 @@ class WebGPU:
         out = Layout.contiguous(view.layout.shape)
         operand = self._operand(view, out)
         if type(operand) is Deferred:  # no op stands between: nothing can join it
-            self.fulfil(view.storage.value)
+            self.fill(view.storage.value)
             operand = self._operand(view, out)
         return operand
 
@@ -170,12 +172,13 @@ class WebGPU:
         return Value(self.device, dtype, value.nbytes // dtype.itemsize, value.buffer)
 
     def synchronize(self):
-        oldest = self.recent.popleft
-        while self.recent:
+        recent, oldest = self.recent, self.recent.popleft
+        while recent:
             value = oldest()()
-            promise = None if value is None else value.promise
-            if type(promise) in (Promise, RowPromise) and not promise.is_constant:
-                self.fulfil(value)
+            if value is not None and value.promise is not None:
+                promise = value.promise
+                if type(promise) in (Promise, RowPromise) and not promise.is_constant:
+                    self.fulfil(value)
         self.dock.finish()
 
     def explain(self, view: View) -> str:
@@ -286,15 +289,12 @@ class WebGPU:
             numbers = (count, *program.load_numbers, *program.scalars)
             self.queue.dispatch(kernel, blocks, numbers, groups)
 
-    def blocks(self, program: Program, pairs: codegen.Pairs = ()) -> list[Block]:
-        """What the program binds. The promises it stores count as kept from here on."""
-        blocks, stores = [], program.stores
-        for load in program.loads:
-            if load.buffer is not None:
-                block = load.buffer.block
-                if block.handle is None:  # before anything counts as kept
-                    raise lost()
-                blocks.append(block)
+    def blocks(
+        self, program: Program, pairs: codegen.Pairs = (), before: Sequence[Buffer] = ()
+    ) -> list[Block]:
+        """Of what it reads and stores, `before` first. What it stores counts as kept from here."""
+        read = [load.buffer for load in program.loads if load.buffer is not None]
+        blocks, stores = blocks_of([*before, *read]), program.stores
         if len(stores) == 1 and not pairs:
             (step,) = stores
             blocks.append(self._keep(step, self.take(step.layout.numel * step.dtype.itemsize)))

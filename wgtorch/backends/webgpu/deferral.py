@@ -25,6 +25,7 @@ from wgtorch.backends.webgpu.fusion import (
     Load,
     Program,
     Promise,
+    put_off,
     waiting,
 )
 from wgtorch.backends.webgpu.pipelines import Kernel
@@ -121,7 +122,7 @@ def held(call: Call) -> int:
 
 class Deferrals:
     def __init__(self, home: WebGPU):
-        self.home, self.queue = home, home.queue
+        self.home, self.queue, self.device = home, home.queue, home.device
         self.kernels: dict[tuple, Kernel | None] = {}  # by how they begin, and what joins them
         # who waits for what was promised of the launches that wait; weak
         self.standing: deque = deque(maxlen=STANDING)
@@ -137,17 +138,16 @@ class Deferrals:
                 if value.promise is not None:
                     home.fulfil(value)
                 buffers.append(value.buffer)
-        return (self.put_off(Deferred.of(plan, buffers)),)
+        return (self.put_off(plan, buffers),)
 
-    def put_off(self, deferred: Deferred) -> Value:
-        """What it will be. It is launched later."""
-        queue, plan = self.queue, deferred.plan
+    def put_off(self, plan: Plan, buffers: list[Buffer], given: Sequence[float] = ()) -> Value:
+        """The result of a launch, which comes later. `given`: the numbers that the plan has not."""
+        queue = self.queue
         waits = queue.put_off
         if waits and (self.held + plan.held > LITTLE or len(waits) == MOST):
             self.release()
-        value = Value(self.home.device, plan.dtype, plan.numel, None, deferred)
-        deferred.target = ref(value)
-        waits.append(deferred)
+        value = put_off(self.device, plan, buffers, given)
+        waits.append(value.promise)
         self.held += plan.held
         queue.patience = PATIENCE
         return value
@@ -217,11 +217,12 @@ class Deferrals:
     def join(self, program: Program) -> Program | None:
         """Launches what the program waits for with the program as its end; where that cannot be,
         alone, and returns the program that is left."""
-        patience, self.queue.patience = self.queue.patience, HELD  # or others might fulfil the root
+        queue = self.queue
+        patience, queue.patience = queue.patience, HELD  # or others might fulfil the root
         try:
             return self._joined(program)
         finally:
-            self.queue.patience = patience - 1
+            queue.patience = patience - 1
 
     def _joined(self, program: Program) -> Program | None:
         while program.rivals:
@@ -229,7 +230,7 @@ class Deferrals:
                 if rival.result is None:
                     self.launch(rival)
             program = Program(program.root)
-        deferred, value = program.joined, None
+        deferred, value, home = program.joined, None, self.home
         if deferred is None:
             return program
         self.gone(deferred)
@@ -242,24 +243,18 @@ class Deferrals:
         if kernel is None:
             self.launch(deferred)
             return Program(program.root)
-        self._launch_joined(kernel, deferred, program, pairs)
+        buffers, numbers = plan.begin(home, deferred)
+        blocks = home.blocks(program, pairs, buffers)
+        numbers = (*numbers, *program.load_numbers, *program.scalars)
+        self.queue.dispatch(kernel, blocks, numbers, plan.groups, plan.nanoseconds)
         del value
         return None
 
     def _awaited(self, deferred: Deferred) -> Value:
         plan = deferred.plan
-        value = Value(self.home.device, plan.dtype, plan.numel, None, deferred)
+        value = Value(self.device, plan.dtype, plan.numel, None, deferred)
         deferred.target = ref(value)
         return value
-
-    def _launch_joined(
-        self, kernel: Kernel, deferred: Deferred, program: Program, pairs: Pairs
-    ) -> None:
-        home, plan = self.home, deferred.plan
-        buffers, numbers = plan.begin(home, deferred)
-        blocks = blocks_of(buffers) + home.blocks(program, pairs)
-        numbers = (*numbers, *program.load_numbers, *program.scalars)
-        self.queue.dispatch(kernel, blocks, numbers, plan.groups, plan.nanoseconds)
 
     def _kernel(self, plan: Plan, program: Program, pairs: Pairs) -> Kernel | None:
         """None where it would bind too much."""
@@ -302,7 +297,7 @@ class Deferrals:
             self.home.load(kept[-1])
         else:
             self.launch(deferred)
-        return self.apart(operand)  # which may stand on another that waits
+        return operand.filled or self.apart(operand)  # which may stand on another that waits
 
 
 def waits_for(steps: list[Promise]) -> Deferred | None:

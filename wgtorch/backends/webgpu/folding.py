@@ -121,7 +121,7 @@ class Folder:
             numbers = (*launch.numbers, *drawn, *program.scalars, *launch.more)
         if launch.plan is not None:
             buffers = [load.buffer for load in loads if load.buffer is not None]
-            return home.deferrals.put_off(Deferred.of(launch.plan, buffers, numbers))
+            return home.deferrals.put_off(launch.plan, buffers, numbers)
         results, made = [], []
         for size, dtype in zip(launch.sizes, fold.dtypes, strict=True):
             buffer = home.take(size)

@@ -180,14 +180,6 @@ class Deferred:
     result: Any  # the buffer, once there is one
     load: Load | None
 
-    @staticmethod
-    def of(plan: Any, buffers: Sequence[Any], given: Any = ()) -> Deferred:
-        deferred = Deferred()
-        deferred.plan, deferred.buffers, deferred.given = plan, buffers, given
-        deferred.layout, deferred.dtype, deferred.kind = plan.out, plan.dtype, plan.kind
-        deferred.result = deferred.load = None
-        return deferred
-
     def fulfil(self, value: Value) -> None:
         value.device.backend.deferrals.fulfil(self)
 
@@ -205,6 +197,24 @@ class Deferred:
         if load is None or load.layout is not layout:
             load = self.load = load_of(self.result, layout, self.dtype)
         return load
+
+
+def put_off(device: Any, plan: Any, buffers: Sequence[Any], given: Sequence[float] = ()) -> Value:
+    """A Value that a launch put off will compute."""
+    deferred, value = Deferred(), new(Value)
+    deferred.plan = plan
+    deferred.buffers = buffers
+    deferred.given = given
+    deferred.layout = plan.out
+    deferred.kind = plan.kind
+    deferred.target = ref(value)
+    deferred.result = deferred.load = None
+    value.device = device
+    value.dtype = deferred.dtype = plan.dtype
+    value.numel = plan.numel
+    value.buffer = value.load = None
+    value.promise = deferred
+    return value
 
 
 class Program:

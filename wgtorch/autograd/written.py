@@ -1,0 +1,116 @@
+"""A Recipe written out: two functions that do straight away what `noted`, `attach` and
+`Recorded.answered` find out by walking it, which takes twice as long.
+
+They know the usual call. Where saved-tensor hooks or anomaly mode are on, or what was kept is not
+as it was, they hand over to those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from weakref import ref
+
+from wgtorch.autograd import saved
+from wgtorch.autograd.anomaly_mode import ANOMALY
+from wgtorch.autograd.mode import state
+from wgtorch.autograd.node import leaf_of, next_age
+from wgtorch.storage import View
+
+NAMES = {"View": View, "state": state, "ANOMALY": ANOMALY, "leaf_of": leaf_of, "ref": ref,
+         "next_age": next_age, "new": object.__new__, "Packed": saved.Packed,
+         "FREED": saved.FREED}  # fmt: skip
+
+
+def written(recipe: Any, walk_forward: Callable, walk_back: Callable) -> tuple[Callable, Callable]:
+    """(record(inputs, out, attrs), answer(node, grad)) of a recipe of single tensors, where each
+    formula answers for one."""
+    names = {**NAMES, "RECIPE": recipe, "NODE": recipe.node, "made": saved.made,
+             "walk_forward": walk_forward, "walk_back": walk_back}  # fmt: skip
+    names |= {f"formula{n}": formula.function for n, formula in enumerate(recipe.formulas)}
+    exec(compiled("\n".join([*recording(recipe), *answering(recipe)])), names)
+    return names["record"], names["answer"]
+
+
+@cache
+def compiled(text: str) -> Any:
+    """Few texts serve all recipes: they say nothing of the op."""
+    return compile(text, "<recipe>", "exec")
+
+
+def recording(recipe: Any) -> list[str]:
+    """The text of `record`."""
+    given = sorted({*recipe.places, *recipe.tensors, *recipe.shapes, *recipe.dtypes})
+    tensor = {i: f"t{i}" if i in recipe.places else f"isinstance(t{i}, View)" for i in given}
+    unusual = ["ANOMALY.enabled"]
+    if recipe.tensors or recipe.results:
+        unusual.append("state.hooks is not None")
+    for i in recipe.tensors:
+        of_inference = f"t{i}.storage.version < 0"
+        known = i in recipe.places
+        unusual.append(of_inference if known else f"{tensor[i]} and {of_inference}")
+
+    def fact(i: int, of_tensor: str, of_number: str) -> str:
+        known = i in recipe.places
+        return of_tensor if known else f"{of_tensor} if {tensor[i]} else {of_number}"
+
+    kept = [fact(i, snapshot(f"t{i}"), f"t{i}") for i in recipe.tensors]
+    kept += [fact(i, f"t{i}.layout.shape", "()") for i in recipe.shapes]
+    kept += [fact(i, f"t{i}.storage.value.dtype", f"type(t{i})") for i in recipe.dtypes]
+    kept += [f"attrs[{name!r}]" for name in recipe.attrs]
+    kept += [snapshot("out") for _ in recipe.results]
+    held = f"[{', '.join(kept)}]" if kept else "()"
+    parents = [f"t{i}.past or leaf_of(t{i})" for i in recipe.places]
+    numbers = [f"t{i}.output_nr" for i in recipe.places]
+    return [
+        "def record(inputs, out, attrs={}):",
+        *[f"    t{i} = inputs[{i}]" for i in given],
+        f"    if {' or '.join(unusual)}:",
+        "        return walk_forward(RECIPE, inputs, out, attrs)",
+        "    node = new(NODE)",
+        "    node.recipe, node.extras, node.age = RECIPE, None, next_age()",
+        "    node.shape, node.dtype = out.layout.shape, out.storage.value.dtype",
+        f"    node.kept = {held}",
+        f"    node.parents = {listed(parents)}",
+        f"    node.numbers = {listed(numbers)} if {' or '.join(numbers)} else None",
+        "    out._wants, out.past = True, node",
+    ]
+
+
+def answering(recipe: Any) -> list[str]:
+    """The text of `answer`."""
+    count = len(recipe.names)
+    facts = [f"x{n}" for n in range(1, count + 1)]
+    lines = ["def answer(node, grad):"]
+    if recipe.turns:
+        lines += ["    if node.dtype.category == 3:", "        return walk_back(node, grad)"]
+    if recipe.saves:
+        lines += ["    if node.kept is None:", "        raise RuntimeError(FREED)"]
+    if facts:
+        lines.append(f"    {', '.join(facts)}, = node.kept")
+    for x in [f"x{fact}" for fact, _ in recipe.opens]:
+        lines += [
+            f"    if type({x}) is tuple:",
+            f"        value, layout, origin = {x}",
+            f"        {x} = t = origin()",
+            "        if t is None or t.layout is not layout or t.storage.value is not value:",
+            f"            {x} = made(value, layout)",
+            f"    elif type({x}) is Packed:",
+            "        return walk_back(node, grad)",
+        ]
+    answers = {}
+    for n, formula in enumerate(recipe.formulas):
+        picked = ["grad" if fact == 0 else f"x{fact}" for fact in formula.facts]
+        lines.append(f"    answer{n} = formula{n}({', '.join(picked)})")
+        answers[formula.into] = f"answer{n}"
+    return [*lines, f"    return {listed([answers[n] for n in range(len(recipe.places))])}"]
+
+
+def snapshot(name: str) -> str:
+    """As `keep` makes one."""
+    return f"({name}.storage.value, {name}.layout, ref({name}))"
+
+
+def listed(items: list[str]) -> str:
+    return f"({', '.join(items)},)"
