@@ -32,3 +32,13 @@ def test_a_prefix_goes():
     nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     assert dict(state) == {"a.weight": 0, "b": 1, "c": 2}
     assert dict(state._metadata) == {"": 1, "a": 2, "c": 3}
+
+
+@pytest.mark.parametrize("name", ["Conv2d", "LazyConv1d", "MaxPool3d", "BatchNorm1d"])
+def test_errors_of_arguments_name_the_module(name):
+    kind = getattr(nn, name)
+    with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) missing "):
+        kind()
+    own = type("Own", (kind,), {})
+    with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) got an unexpected"):
+        own(strid=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Self
 
 from wgtorch import Tensor, bfloat16, empty_like, float16, float32, float64, no_grad
@@ -15,6 +16,12 @@ from wgtorch.nn.state import Stateful
 
 class Module(Stateful, Hooks):
     """Base class of all modules: assign parameters and modules as attributes, write `forward`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class of the library has an `__init__` with its own name, which errors tell."""
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith(__package__) and "__init__" not in vars(cls):
+            cls.__init__ = named(cls.__init__, cls)  # type: ignore[method-assign]
 
     def __init__(self) -> None:
         Stateful.__init__(self)
@@ -122,3 +129,14 @@ def destination(*args: Any, **kwargs: Any) -> tuple[Any, DType | None]:
     given |= kwargs
     place = given.get("device")
     return None if place is None else Device(place), given.get("dtype")
+
+
+def named(method: Any, kind: type) -> Any:
+    """A method as if it was defined in another class."""
+    own = FunctionType(
+        method.__code__, method.__globals__, method.__name__, None, method.__closure__
+    )
+    own.__defaults__, own.__kwdefaults__ = method.__defaults__, method.__kwdefaults__
+    own.__annotations__, own.__doc__ = method.__annotations__, method.__doc__
+    own.__qualname__ = f"{kind.__qualname__}.{method.__name__}"
+    return own
