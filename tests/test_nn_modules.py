@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 
+import pytest
+
 import wgtorch.nn as nn
 import wgtorch.nn.modules.conv as conv
 from wgtorch.nn.common_types import _size_2_t

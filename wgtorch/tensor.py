@@ -261,7 +261,7 @@ class Tensor(Facts, Exchange, Scalar, Parts, Differentiable, Indexed, Methods, S
             # PyTorch sums a lone integer too, which makes it int64
             return self if shape or self.dtype.category > 1 else self.sum()
         dims = repeated_dims(self.layout.shape, shape)
-        out = self.sum(dims, True) if dims else self
+        out = self.sum(dims, len(shape) == self.ndim) if dims else self
         return out if out.layout.shape == shape else out.reshape(shape)
 
     def restored(self, dim: tuple[int, ...], keepdim: bool) -> Tensor:

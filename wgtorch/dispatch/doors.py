@@ -185,10 +185,8 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
         attrs = NO_ATTRS
         if given or len(args) != all_given:
             args, attrs = bind(args, given)
-            for name in attrs:
-                if type(attrs[name]) not in REAL:
-                    attrs = numbers(op, attrs)
-                    break
+            if not REAL.issuperset(map(type, attrs.values())):
+                attrs = numbers(op, attrs)
         if count != 2 and count != 3:
             return walk(args, attrs)
         a, b, c = args[0], args[1], args[-1]  # of two, the last twice

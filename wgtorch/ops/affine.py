@@ -10,7 +10,7 @@ from wgtorch.dtype import DType, bool_, promote_types
 from wgtorch.op import Facts, Maybe, Structured, composite, declare
 from wgtorch.ops.arguments import C_NAMES, as_element
 from wgtorch.ops.dense import Side, Sum, dense
-from wgtorch.ops.linalg import MM_DTYPES, bmm_shape, check_inner, folded
+from wgtorch.ops.linalg import MM_DTYPES, bmm_shape, check_inner, folded, rows_of
 from wgtorch.ops.readers import FLOATS
 from wgtorch.ops.samples import integers, normal
 from wgtorch.storage import View
@@ -291,10 +291,8 @@ def linear_plan(facts: Facts):
     plan=linear_plan,
     vjp={
         "input": lambda grad, weight: grad.matmul(weight),
-        "weight": lambda grad, input: (
-            grad.reshape(folded(grad)).t().mm(input.reshape(folded(input)))
-        ),
-        "bias": lambda grad, bias_shape: grad.sum_to_size(bias_shape),
+        "weight": lambda grad, input: rows_of(grad).t().mm(rows_of(input)),
+        "bias": lambda grad, bias_shape: grad.summed_to(bias_shape),
     },
     samples=lambda rng: [
         ((normal(rng, 3, 4), normal(rng, 5, 4), normal(rng, 5)), {}),

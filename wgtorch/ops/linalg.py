@@ -204,7 +204,7 @@ def matmul(input, other):
     if left == 1:
         return input.unsqueeze(0).matmul(other).squeeze(-2)
     if right == 1 or (right == 2 and input.layout.reshape(folded(input)) is not None):
-        rows = input.reshape(folded(input))
+        rows = rows_of(input)
         product = rows.mv(other) if right == 1 else rows.mm(other)
         return product.reshape((*input.shape[:-1], *other.shape[1:]))
     return batches(input, other)
@@ -217,6 +217,11 @@ def folded(input) -> tuple[int, int]:
     for size in shape[:-1]:
         rows *= size
     return rows, shape[-1]
+
+
+def rows_of(input):
+    """All rows of a batch of matrices, as a matrix."""
+    return input if input.ndim == 2 else input.reshape(folded(input))
 
 
 def batches(input, other):
@@ -345,5 +350,5 @@ def inner(input, other):
         )
     if len(a) == 1 and len(b) == 1:
         return input.dot(other)
-    product = input.reshape(folded(input)).mm(other.reshape(folded(other)).t())
+    product = rows_of(input).mm(rows_of(other).t())
     return product.reshape((*a[:-1], *b[:-1]))

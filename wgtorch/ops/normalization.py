@@ -124,7 +124,7 @@ def of_layer_weights(grad, input, weight_shape, bias_shape, mean, rstd, rank, ep
     if is_recorded(grad, input):
         mean, rstd = row_stats(input, last(input.shape, rank), eps)
         along = grad * ((input - mean) * rstd)
-        return along.sum_to_size(shape), grad.sum_to_size(shape)
+        return along.summed_to(shape), grad.summed_to(shape)
     new = len(input.shape) - len(shape)
     dims = (*range(new), *(new + d for d, n in enumerate(shape) if n == 1))
     total, along = sums(grad, input, mean, rstd, dims, False)
@@ -264,7 +264,7 @@ def of_rms_input(grad, input, weight, rstd, rank, eps):
 
 def of_rms_weight(grad, input, weight_shape, rstd, rank, eps):
     rstd = rms_rstd(input, rank, eps) if is_recorded(grad, input) else rstd
-    return (grad * (input * rstd)).sum_to_size(weight_shape)
+    return (grad * (input * rstd)).summed_to(weight_shape)
 
 
 @declare(

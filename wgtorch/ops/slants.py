@@ -74,7 +74,7 @@ def unfold(input, dimension: int, size: int, step: int):
 def _unfold_add(input, grad, dimension: int, size: int, step: int):
     "`input` plus what each window of `unfold` has for it."
     if not size or not input.ndim:
-        return input + grad.sum_to_size(()) if size else input
+        return input + grad.summed_to(()) if size else input
     dim = wrap_dim(dimension, input.ndim)
     row = overlapped(grad.movedim(dim, -2), step).movedim(-1, dim)
     rest = input.shape[dim] - row.shape[dim]
