@@ -117,6 +117,9 @@ def test_inference_tensors_stay_out_of_graphs(x):
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         x * y
     assert (x + y).requires_grad, "add saves nothing"
+    for change in (lambda: y.resize_(1), lambda: y.t_(), lambda: y.set_(x)):
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+            change()
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside Inference"):
         y.add_(1.0)
     with pytest.raises(RuntimeError, match="do not track version counter"):

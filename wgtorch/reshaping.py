@@ -11,7 +11,7 @@ import numpy as np
 from wgtorch.autograd.mode import state
 from wgtorch.constants import check_named
 from wgtorch.dispatch.blame import blaming
-from wgtorch.dispatch.resizing import resize
+from wgtorch.dispatch.resizing import check_changeable, resize
 from wgtorch.dispatch.write import check_writable
 from wgtorch.integers import given_size, shape_of
 from wgtorch.layout import Layout, row_major
@@ -38,6 +38,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
          stride: Any = None) -> Tensor:  # fmt: skip
     """The memory, size and strides of another tensor, or a view of a storage; nothing if None."""
+    check_changeable(self)
     if source is None:
         source = self.new_zeros((0,))
     if isinstance(source, TypedStorage | UntypedStorage):
@@ -124,6 +125,7 @@ def turned(name: str) -> Callable[..., Tensor]:
     def call(self: Tensor, *args: Any, **given: Any) -> Tensor:
         if state.recording:
             check_writable(self)
+        check_changeable(self)
         seen: Any = getattr(self, name)(*args, **given)
         self.layout = seen.layout
         if seen._wants:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from wgtorch.autograd.mode import state
 from wgtorch.config import outside
 from wgtorch.dispatch.doors import DOORS
 from wgtorch.layout import Layout, row_major
@@ -13,8 +14,19 @@ if TYPE_CHECKING:
     from wgtorch.tensor import Tensor
 
 
+def check_changeable(target: Tensor) -> None:
+    """Refuses a tensor of inference mode outside of it: nobody would notice the change."""
+    if target.storage.version < 0 and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a"
+            " clone to get a normal tensor before doing inplace update.See"
+            " https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
 def resize(target: Tensor, shape: tuple[int, ...]) -> None:
     """`target` gets a shape, row by row from where it begins. New elements are 0."""
+    check_changeable(target)
     storage, offset = target.storage, target.layout.offset
     layout = Layout.of(shape, tuple(row_major(shape)), offset)
     known = storage.value.numel
@@ -33,6 +45,7 @@ def resize(target: Tensor, shape: tuple[int, ...]) -> None:
 
 def fit(out: Tensor, shape: tuple[int, ...]) -> None:
     """Resizes what `out=` names to what it will have, as PyTorch does, which warns of it."""
+    check_changeable(out)
     if out.layout.numel:
         warnings.warn(
             f"An output with one or more elements was resized since it had shape"

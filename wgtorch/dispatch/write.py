@@ -21,7 +21,7 @@ from wgtorch.config import DEBUG
 from wgtorch.dispatch.blame import blamed
 from wgtorch.dispatch.doors import DOORS, FACES, cast, composed, named
 from wgtorch.dispatch.overlap import apartness, check_apart, check_distinct, may_share
-from wgtorch.dispatch.resizing import fit, resize
+from wgtorch.dispatch.resizing import check_changeable, fit, resize
 from wgtorch.dtype import can_cast, fitting
 from wgtorch.op import Composite, Op
 from wgtorch.storage import View, gift
@@ -69,12 +69,7 @@ def written(target: Tensor, source: Tensor, name: str, fresh: bool = False) -> T
         source = stretched(target, source, name)
     if state.recording and (recording or target._origin is not None):
         check_writable(target, wants(source))
-    if target.storage.version < 0 and not state.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a"
-            " clone to get a normal tensor before doing inplace update.See"
-            " https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+    check_changeable(target)
     check_distinct(target)
     if source.dtype is not target.dtype:
         source = cast(source, target.dtype)
