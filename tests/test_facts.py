@@ -8,7 +8,10 @@ import warnings
 import pytest
 
 import wgtorch as torch
+from wgtorch.autograd.recipe import RECIPES
+from wgtorch.config import is_own
 from wgtorch.nn import functional as F
+from wgtorch.op import REGISTRY
 
 
 def test_memory_formats_are_told_apart(device):
@@ -65,3 +68,11 @@ def test_a_warning_names_the_line_that_called(text):
         call()
     (warning,) = [w for w in seen if text in str(w.message)]
     assert (warning.filename, warning.lineno) == (__file__, call.__code__.co_firstlineno)
+
+
+def test_code_written_by_the_library_is_its_own():
+    """Or who looks for the line that called would stop there."""
+    recipe = RECIPES[REGISTRY["mul"]][1]
+    for function in (recipe.record, recipe.answer):
+        assert is_own(function.__code__)
+        assert function.__globals__["__name__"].partition(".")[0] == "wgtorch"

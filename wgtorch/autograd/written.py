@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 from weakref import ref
 
@@ -18,9 +19,10 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import leaf_of, next_age
 from wgtorch.storage import View
 
-NAMES = {"View": View, "state": state, "ANOMALY": ANOMALY, "leaf_of": leaf_of, "ref": ref,
-         "next_age": next_age, "new": object.__new__, "Packed": saved.Packed,
-         "FREED": saved.FREED}  # fmt: skip
+FILE = str(Path(__file__).with_name("<recipe>"))  # the library's own, to who asks who called it
+NAMES = {"__name__": __name__, "View": View, "state": state, "ANOMALY": ANOMALY,
+         "leaf_of": leaf_of, "ref": ref, "next_age": next_age, "new": object.__new__,
+         "Packed": saved.Packed, "FREED": saved.FREED}  # fmt: skip
 
 
 def written(recipe: Any, walk_forward: Callable, walk_back: Callable) -> tuple[Callable, Callable]:
@@ -36,7 +38,7 @@ def written(recipe: Any, walk_forward: Callable, walk_back: Callable) -> tuple[C
 @cache
 def compiled(text: str) -> Any:
     """Few texts serve all recipes: they say nothing of the op."""
-    return compile(text, "<recipe>", "exec")
+    return compile(text, FILE, "exec")
 
 
 def recording(recipe: Any) -> list[str]:
