@@ -314,3 +314,38 @@ def test_fillers_under_their_older_names():
     with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated in favor of"):
         assert nn.init.constant(weight, 2.0) is weight
     assert weight.tolist() == [[2, 2, 2]] * 2
+
+
+@pytest.mark.parametrize("count", [1, 4096, 4097])
+def test_cross_entropy_of_few_and_of_many(device, count):
+    rng = np.random.default_rng(count)
+    scores, classes = rng.standard_normal((count, 5)), rng.integers(0, 5, count)
+    classes[1::3] = -100
+    wide = wt.tensor(scores, requires_grad=True)
+    picked = -wt.log_softmax(wide, 1)[wt.arange(count), wt.tensor(classes).clamp(0)]
+    want = picked[wt.tensor(classes) >= 0].mean()
+    want.backward()
+    x = wt.tensor(scores, dtype=wt.float32, device=device, requires_grad=True)
+    loss = nn.functional.cross_entropy(x, wt.tensor(classes, device=device))
+    loss.backward()
+    assert loss.item() == pytest.approx(want.item(), rel=1e-5)
+    np.testing.assert_allclose(x.grad.cpu(), wide.grad, rtol=1e-4, atol=1e-7)
+
+
+def test_cross_entropy_of_nothing_that_counts_is_nan(device):
+    x = wt.ones(3, 2, device=device, requires_grad=True)
+    loss = nn.functional.cross_entropy(x, wt.full((3,), -100, device=device))
+    loss.backward()
+    assert loss.isnan().item() and x.grad.eq(0).all().item()
+    assert nn.functional.cross_entropy(x[:0], wt.zeros(0, device=device).long()).isnan().item()
+
+
+def test_cross_entropy_of_few_takes_two_kernels_and_two(webgpu, ran):
+    x = wt.randn(128, 10, device=webgpu).requires_grad_(True)
+    classes = (wt.arange(128) % 10).to(webgpu)
+    wt.webgpu.synchronize()
+    ran.clear()
+    nn.functional.cross_entropy(x, classes).backward()
+    wt.webgpu.synchronize()
+    there = ["_log_softmax", "_class_mean"]
+    assert ran == [*there, *[f"{name}_backward" for name in reversed(there)]]

@@ -18,10 +18,13 @@ from wgtorch import (
     where,
     xlogy,
 )
+from wgtorch.autograd.transforms.level import levels
 from wgtorch.config import outside
 from wgtorch.errors import DeviceError
 from wgtorch.ops.arguments import common_dtype
 from wgtorch.ops.requirements import within
+
+FEW = 1 << 12  # targets of which one workgroup takes the mean
 
 
 def check_reduction(reduction: str) -> None:
@@ -305,12 +308,15 @@ def nll_loss(
     reduction = named_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     check_classes(input, target, weight)
+    is_mean = reduction == "mean"
+    if is_mean and weight is None and target.layout.numel <= FEW and not levels.stack:
+        return input._class_mean(target, ignore_index)[0]
     loss = input._class_loss(target, ignore_index)
-    if weight is None and reduction != "mean":
+    if weight is None and not is_mean:
         return reduced(loss, reduction)
     weights = class_weights(target, target == ignore_index, weight, input.dtype)
     loss = loss if weight is None else loss * weights
-    if reduction == "mean":
+    if is_mean:
         return (loss.to(weights.dtype).sum() / weights.sum()).to(input.dtype)
     return reduced(loss, reduction)
 

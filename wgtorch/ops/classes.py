@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgtorch.dtype import DType
+from wgtorch.dtype import DType, float32
 from wgtorch.errors import OutOfRangeError
 from wgtorch.layout import Layout, without
-from wgtorch.op import Facts, Index, Map, declare
+from wgtorch.op import Facts, Index, Map, Other, Pass, Structured, declare
 from wgtorch.ops.samples import normal
 
 BEYOND = "Target {index} is out of bounds."
@@ -85,14 +85,21 @@ def spread_shape(input: tuple[int, ...], index: tuple[int, ...], size: int, **_)
 
 def spread_places(facts: Facts) -> dict[str, Layout]:
     """The gradient and the index of each element, and its class."""
+    input, index = [spread(layout, facts) for layout in facts.layouts[:2]]
+    return {"input": input, "index": index, "class_of": class_of(facts)}
+
+
+def spread(layout, facts: Facts) -> Layout:
+    """What has no classes, the same for all of them."""
+    axis = axis_of(len(facts.out.shape))
+    strides = (*layout.strides[:axis], 0, *layout.strides[axis:])
+    return Layout.of(facts.out.shape, strides, layout.offset)
+
+
+def class_of(facts: Facts) -> Layout:
     shape = facts.out.shape
     axis = axis_of(len(shape))
-    spread = [
-        Layout.of(shape, (*layout.strides[:axis], 0, *layout.strides[axis:]), layout.offset)
-        for layout in facts.layouts[:2]  # type: ignore[union-attr]
-    ]
-    own = tuple([int(d == axis) for d in range(len(shape))])
-    return {"input": spread[0], "index": spread[1], "class_of": Layout.of(shape, own, 0)}
+    return Layout.of(shape, tuple([int(d == axis) for d in range(len(shape))]), 0)
 
 
 def spread_samples(rng):
@@ -118,3 +125,72 @@ def _class_loss_backward(input, index: Index, size: int, ignore_index: int = -10
     classes = np.arange(size).reshape((-1,) + (1,) * (input.ndim - axis))
     here = np.expand_dims(np.where(index == ignore_index, -1, index), axis) == classes
     return np.where(here, -np.expand_dims(input, axis), input.dtype.type(0))
+
+
+# The mean of few, in one kernel
+
+
+def mean_samples(rng):
+    yield from picking_samples(rng)
+    yield (normal(rng, 300, 3), rng.integers(0, 3, 300)), {"ignore_index": 0}
+
+
+def mean_plan(facts: Facts) -> Pass:
+    numbers = facts.layouts[1].numel, *picked_numbers(facts)  # type: ignore[union-attr]
+    places = tuple(picked_places(facts).items())
+    return Pass("class_mean.wgsl", (1, 1, 1), numbers, ("input", "index"), ("_out", "share"),
+                places=places, complaint=BEYOND)  # fmt: skip
+
+
+@declare(
+    Structured,
+    shape=lambda input, index, ignore_index: ((), ()),
+    dtype=lambda input, index, ignore_index: (
+        floats(input, index),
+        float32 if input.itemsize < 4 else input,
+    ),
+    outputs=("_out", "share"),
+    plan=mean_plan,
+    promotes=False,
+    vjp={
+        "input": lambda grad, input_shape, index, share, ignore_index: grad._class_mean_backward(
+            index, share, input_shape[axis_of(len(input_shape))], ignore_index
+        )
+    },
+    samples=mean_samples,
+)
+def _class_mean(input, index: Index, ignore_index: int = -100):
+    "(the mean of -input at the class that `index` names, 1 / how many count)."
+    count = np.count_nonzero(index != ignore_index)
+    total = _class_loss.reference(input, index, ignore_index).sum(dtype=np.float64)
+    return np.divide(total, count), np.divide(1.0, count)
+
+
+def mean_grad_samples(rng):
+    for (input, index), attrs in picking_samples(rng):
+        count = np.count_nonzero(index != attrs.get("ignore_index", -100))
+        share = np.float32(1) / np.asarray(count, np.float32)
+        yield (normal(rng), index, share, input.shape[axis_of(input.ndim)]), attrs
+
+
+@declare(
+    Map,
+    shader="class_mean_backward.wgsl",
+    shape=lambda input, index, share, size, ignore_index: spread_shape(index, index, size),
+    dtype=lambda input, index, share, **attrs: floats(input, index),
+    numbers=lambda facts: (ignored(facts),),
+    places=lambda facts: {
+        "input": facts.layouts[0],
+        "index": spread(facts.layouts[1], facts),
+        "share": facts.layouts[2],
+        "class_of": class_of(facts),
+    },
+    promotes=False,
+    vjp={"input": lambda grad, index, ignore_index: grad._class_mean(index, ignore_index)[0]},
+    derived=("share",),
+    samples=mean_grad_samples,
+)
+def _class_mean_backward(input, index: Index, share: Other, size: int, ignore_index: int = -100):
+    "-input * share at the class that `index` names, of `size` classes; 0 elsewhere."
+    each = np.broadcast_to((input * share).astype(input.dtype), index.shape)
+    return _class_loss_backward.reference(each, index, size, ignore_index)
