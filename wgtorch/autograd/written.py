@@ -43,23 +43,20 @@ def compiled(text: str) -> Any:
 
 def recording(recipe: Any) -> list[str]:
     """The text of `record`."""
+
+    def either(i: int, tensor: str, number: str) -> str:
+        """What is said of an input that is a tensor, and of one that is a number."""
+        known = i in recipe.places
+        return tensor if known else f"({tensor} if isinstance(t{i}, View) else {number})"
+
     given = sorted({*recipe.places, *recipe.tensors, *recipe.shapes, *recipe.dtypes})
-    tensor = {i: f"t{i}" if i in recipe.places else f"isinstance(t{i}, View)" for i in given}
     unusual = ["ANOMALY.enabled"]
     if recipe.tensors or recipe.results:
         unusual.append("state.hooks is not None")
-    for i in recipe.tensors:
-        of_inference = f"t{i}.storage.version < 0"
-        known = i in recipe.places
-        unusual.append(of_inference if known else f"{tensor[i]} and {of_inference}")
-
-    def fact(i: int, of_tensor: str, of_number: str) -> str:
-        known = i in recipe.places
-        return of_tensor if known else f"{of_tensor} if {tensor[i]} else {of_number}"
-
-    kept = [fact(i, snapshot(f"t{i}"), f"t{i}") for i in recipe.tensors]
-    kept += [fact(i, f"t{i}.layout.shape", "()") for i in recipe.shapes]
-    kept += [fact(i, f"t{i}.storage.value.dtype", f"type(t{i})") for i in recipe.dtypes]
+    unusual += [either(i, f"t{i}.storage.version < 0", "False") for i in recipe.tensors]
+    kept = [either(i, snapshot(f"t{i}"), f"t{i}") for i in recipe.tensors]
+    kept += [either(i, f"t{i}.layout.shape", "()") for i in recipe.shapes]
+    kept += [either(i, f"t{i}.storage.value.dtype", f"type(t{i})") for i in recipe.dtypes]
     kept += [f"attrs[{name!r}]" for name in recipe.attrs]
     kept += [snapshot("out") for _ in recipe.results]
     held = f"[{', '.join(kept)}]" if kept else "()"
