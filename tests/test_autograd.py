@@ -98,6 +98,24 @@ def test_inputs_limit_who_gets_a_grad(device):
         (a * b).sum().backward(inputs=[])
 
 
+def test_an_input_given_twice_gets_its_gradient_once(device):
+    x = leaf([3.0], device)
+    y = x * 2.0
+    y.retain_grad()
+    (y * y).sum().backward(inputs=[x, y, x, y])
+    close(x.grad, [24.0])
+    close(y.grad, [12.0])
+
+
+def test_a_leaf_that_wants_none_any_more_gets_none(device):
+    x, y = leaf([1.0, 2.0], device), leaf([3.0, 4.0], device)
+    product = (x * y).sum()
+    x.requires_grad_(False)
+    product.backward()
+    assert x.grad is None
+    close(y.grad, [1.0, 2.0])
+
+
 def test_grad_of_a_tensor_to_itself_and_twice_the_same(device):
     x = leaf([1.0, 2.0], device)
     y = (x * x).sum()

@@ -99,3 +99,8 @@ def test_a_tangent_is_what_backward_says(case: Case) -> None:
 )
 def test_a_tangent_on_the_gpu_is_what_backward_says(case: Case, webgpu: str) -> None:
     check(case, webgpu, np.float32, 5e-3)
+
+
+def test_a_deviation_of_equals_stands_still(device):
+    x, move = torch.ones(3, device=device), torch.tensor([1.0, 2.0, 0.0], device=device)
+    assert torch.func.jvp(lambda t: t.std(), (x,), (move,))[1].item() == 0

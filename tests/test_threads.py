@@ -81,6 +81,18 @@ def test_every_step_of_a_weight_counts(device):
     assert weight.tolist() == [THREADS * 20] * 8
 
 
+@pytest.mark.parametrize("read", ["sum", "amax", "argmax", "relu", "explain"])
+def test_who_reads_what_others_write_finds_it_whole(read, webgpu):
+    a, x = torch.ones(4, 4, device=webgpu), torch.zeros(4, 4, device=webgpu)
+
+    def work() -> None:
+        x.copy_(a @ a)
+        getattr(x, read)()
+
+    race(work, 50)
+    assert x.tolist() == [[4.0] * 4] * 4
+
+
 @pytest.mark.parametrize("change", ["mul_", "index_put_"])
 def test_a_pack_hook_may_wait_for_a_thread_that_writes(change, device):
     x, other = torch.ones(3, device=device, requires_grad=True), torch.zeros(3, device=device)

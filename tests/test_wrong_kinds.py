@@ -25,6 +25,19 @@ NO_TENSOR = {  # call -> what its complaint begins with
 }
 
 
+@pytest.mark.parametrize("wrong", ["2", None, torch.ones(2)], ids=["str", "None", "Tensor"])
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+def test_factors_are_numbers(name, wrong):
+    x = torch.ones(2, 2)
+    said = f"argument '{name}' must be Number, not {type(wrong).__name__}"
+    with pytest.raises(TypeError, match=f"^addmm.*: {said}$"):
+        torch.addmm(x, x, x, **{name: wrong})
+    assert torch.addmm(x, x, x, **{name: torch.tensor(3)})[0, 0] == 1 + 2 + (4, 2)[name == "beta"]
+    if name == "alpha":
+        with pytest.raises(TypeError, match=f"^sub.*: {said}$"):
+            torch.sub(x, x, alpha=wrong)
+
+
 @pytest.mark.parametrize("wrong", [None, 3, [1.0, 2.0]], ids=["None", "int", "list"])
 @pytest.mark.parametrize("call", NO_TENSOR)
 def test_what_is_no_tensor_is_named_with_its_place(call, wrong):

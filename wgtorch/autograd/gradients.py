@@ -67,8 +67,9 @@ def backward(
     if given is None:
         run_backward(roots, grads, keep, create_graph)
         return
-    found = run_backward(roots, grads, keep, create_graph, target_edges(given))
-    for tensor, grad in zip(given, found, strict=True):
+    edges = dict(zip(target_edges(given), given, strict=True))  # each once
+    found = run_backward(roots, grads, keep, create_graph, [*edges])
+    for tensor, grad in zip(edges.values(), found, strict=True):
         if grad is not None:
             deliver(tensor, grad)
 
@@ -79,6 +80,8 @@ def deliver(target: Any, grad: Any) -> None:
         if type(target.node) is not AccumulateGrad:
             raise RuntimeError("backward(inputs=...): a GradientEdge must be that of a leaf")
         target = target.node.variable
+    elif target.retains_grad:
+        return  # it has got it
     accumulate(target, grad)
     if target._accumulate_hooks:
         for hook in list(target._accumulate_hooks.values()):

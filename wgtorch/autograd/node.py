@@ -127,7 +127,7 @@ class AccumulateGrad(Node):
         self.variable = variable
 
     def run(self, grad: Any, wanted: list[bool] | None) -> Any:
-        if grad is not None:
+        if grad is not None and self.variable._wants:  # still
             accumulate(self.variable, grad)
         return ()
 

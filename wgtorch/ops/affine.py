@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtorch.dtype import DType, bool_, promote_types
 from wgtorch.op import Facts, Maybe, Structured, composite, declare
-from wgtorch.ops.arguments import C_NAMES, as_element
+from wgtorch.ops.arguments import C_NAMES, as_element, as_number
 from wgtorch.ops.dense import Side, Sum, dense
 from wgtorch.ops.linalg import MM_DTYPES, bmm_shape, check_inner, folded, rows_of
 from wgtorch.ops.readers import FLOATS
@@ -59,6 +59,9 @@ def scaled(shape, names, door):
             return door(input, *pair, **named)  # which complains
         first, second = pair
         tensors = (input, first, second)
+        alpha, beta = (
+            as_number(door.__name__, n, v) for n, v in (("alpha", alpha), ("beta", beta))
+        )
         if type(alpha) is complex or type(beta) is complex:
             alpha, beta = (as_element(n, input.dtype) for n in (alpha, beta))
         if not all(isinstance(t, View) for t in tensors) or (beta and input.dtype in FLOATS):

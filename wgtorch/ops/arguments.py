@@ -43,6 +43,15 @@ def kind_of(operand: Any) -> Any:
     return dtype if operand.layout.shape else dtype.zero_dim
 
 
+def as_number(op: str, name: str, value: Any) -> Any:
+    """What stands for a number, as one: numpy's and tensors without dimensions are welcome."""
+    if isinstance(value, View) and not value.layout.shape:
+        return value.item()  # type: ignore[attr-defined]
+    if not isinstance(value, SCALARS):
+        raise TypeError(f"{op}(): argument '{name}' must be Number, not {type(value).__name__}")
+    return value
+
+
 def is_usual(number: Any) -> bool:
     """Whether it is a number of Python's that is no matter to any float32."""
     kind = type(number)

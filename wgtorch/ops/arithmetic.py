@@ -11,6 +11,7 @@ from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import (
     alike,
     as_element,
+    as_number,
     category,
     common_dtype,
     floats_only,
@@ -54,6 +55,7 @@ def with_alpha(door, no_bool: str = ""):
     def call(input, other, *, alpha=1):
         if type(alpha) is int and alpha == 1:
             return door(input, other)
+        alpha = as_number(door.__name__, "alpha", alpha)
         kind = max(category(input), category(other))
         if isinstance(alpha, bool) and kind:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -209,6 +211,8 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
 
 def of_one_float_dtype(door):
     def call(input, end, weight):
+        if isinstance(weight, View) and not weight.layout.shape:
+            weight = weight.to(input.dtype)  # type: ignore[attr-defined]
         end, weight = alike(input, end=end, weight=weight)
         if category(input) == 3:
             return input + weight * (end - input)

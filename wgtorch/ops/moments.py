@@ -72,7 +72,7 @@ def distances(grad, input, dim, correction, keepdim):
 
 def of_deviation(grad, input, result, dim, correction, keepdim):
     """As `distances`; nothing where all are equal."""
-    per_variance = (grad / (result * 2)).masked_fill(result == 0, 0)
+    per_variance = grad / (result * 2).masked_fill(result == 0, math.inf)
     return distances(per_variance, input, dim, correction, keepdim)
 
 

@@ -52,8 +52,8 @@ LITTLE, SPARSE = 1 << 14, 4  # bytes of a value that travel with any part; eleme
 MANY = 1 << 16  # from here on each thread computes four times: 1.25 x on an H200
 RECENT = 1 << 14  # elementwise ops whose results, where they are alive, `synchronize` computes
 MOST_ELEMENTS = 1 << 32  # what a kernel can count
-IN_TURN = ("upload", "download", "send", "reduction", "structured", "reseen", "fill", "load",
-           "synchronize", "empty_cache")  # fmt: skip
+IN_TURN = ("upload", "download", "send", "source", "reduction", "structured", "reseen", "fill",
+           "load", "synchronize", "empty_cache", "explain")  # fmt: skip
 FILLED = (
     "computed already, so nothing waits here; ops on it that are not read yet, as in"
     " (x * 2).exp().explain(), show the kernel that would run"
@@ -153,7 +153,7 @@ class WebGPU:
         out = Layout.contiguous(view.layout.shape)
         operand = self._operand(view, out)
         if type(operand) is Deferred:  # no op stands between: nothing can join it
-            self.fill(view.storage.value)
+            self.fulfil(view.storage.value)
             operand = self._operand(view, out)
         return operand
 
