@@ -30,6 +30,17 @@ def test_a_timer_waits_for_the_gpu(webgpu, monkeypatch):
     assert waited and set(waited) == {"webgpu"}
 
 
+@pytest.mark.parametrize("stmt", ["x.exp()", "y = x.exp()", "z = 1\n(x.exp(), z)  # both"])
+def test_what_a_timed_statement_ends_in_is_computed(stmt, ran):
+    x = torch.ones(3, device="webgpu") + 1
+    torch.webgpu.synchronize()
+    ran.clear()
+    benchmark.Timer(stmt, globals={"x": x}).timeit(5)
+    assert ran == ["exp"] * (2 + 5)  # two to warm up
+    with pytest.raises(SyntaxError):
+        benchmark.Timer("x.exp(")
+
+
 def test_what_a_measurement_says():
     task = benchmark.TaskSpec("f(x)", "pass", description="a try", num_threads=2)
     found = benchmark.Measurement(10, [1.0, 2.0, 3.0, 6.0, 2.0], task)

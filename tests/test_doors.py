@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -145,3 +147,14 @@ def test_what_ops_return_is_what_the_classes_make(device):
     assert slots_of(value) == slots_of(alike)
     twin.storage = out.storage
     assert slots_of(out) == slots_of(twin)
+
+
+@pytest.mark.parametrize("call, has", [
+    (torch.softmax, "(input, dim: 'int', dtype: 'object' = None)"),
+    (torch.Tensor.sum, "(input, dim: 'object' = None, keepdim: 'bool' = False, *, dtype"),
+    (torch.where, "(condition, input=None, other=None)"),
+    (torch.mm, "(input, mat2)"),
+    (torch.nn.functional.linear, "(input, weight, bias=None)"),
+], ids=lambda value: getattr(value, "__name__", ""))  # fmt: skip
+def test_help_shows_what_an_op_takes(call, has):
+    assert str(inspect.signature(call)).startswith(has)

@@ -233,6 +233,8 @@ def test_the_accelerator_is_the_gpu(webgpu):
         torch.accelerator.synchronize()
     assert torch.accelerator.memory_allocated() >= x.nbytes
     assert torch.compile(len) is len and torch.compile(mode="max")(len) is len
+    with pytest.raises(TypeError, match="unexpected keyword argument 'modee'"):
+        torch.compile(len, modee="max")
 
 
 def test_tensors_on_a_gpu_are_close(webgpu):

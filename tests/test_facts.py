@@ -29,6 +29,7 @@ def test_memory_formats_are_told_apart(device):
 def test_the_layout_of_a_tensor_is_strided():
     x = torch.ones(2, 3)
     assert x.layout == torch.strided and x.T.layout == torch.strided
+    assert repr(x.layout) == repr(torch.strided) == "torch.strided"
     assert x.layout != torch.sparse_coo and torch.strided != torch.sparse_coo
     assert pickle.loads(pickle.dumps(torch.strided)) is torch.strided
     assert torch.ones(2, layout=x.layout).tolist() == [1, 1]

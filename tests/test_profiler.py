@@ -49,6 +49,14 @@ def test_ops_and_backward_nest(device):
     assert abs(total - tops) < 1e-3 * tops
 
 
+def test_what_is_alive_at_the_end_belongs_to_the_profile(webgpu):
+    x = ramp((8, 8), webgpu, grad=True)
+    with profiler.profile(use_device="webgpu") as prof:
+        (x @ x).sum().backward()
+    ran = [e.name for e in prof.function_events if e.device_type is DeviceType.WebGPU]
+    assert sum(name.startswith("mm") for name in ran) == 3, ran
+
+
 def test_every_way_to_an_op_is_seen(device):
     x = T([[1.0, 2.0], [3.0, 4.0]], device)
     with profiler.profile() as prof:

@@ -77,11 +77,12 @@ def each(work, count):
 
 
 def show(what: str, value: float, unit: str = "us", floor: float | None = None, note="") -> None:
-    """`floor`: the most (or, for rates, the least) that the value may be."""
+    """`floor`: the most (or, for rates, the least) that the value should be."""
     judged = ""
     if floor is not None:
-        met = value >= floor if "/s" in unit else value <= floor
-        judged = f"floor {floor:g}: {'met' if met else 'MISSED'}"
+        is_rate = "/s" in unit
+        met = value >= floor if is_rate else value <= floor
+        judged = f"{'at least' if is_rate else 'at most'} {floor:.4g}: {'met' if met else 'missed'}"
     print(f"{what:<60}{value:10.2f} {unit:<8} {judged} {note}".rstrip(), flush=True)
 
 
@@ -240,16 +241,27 @@ def start() -> None:
         ms, wgpu_too = ran.stdout.split()
         took.append(float(ms))
         brings |= wgpu_too == "True"
-    show("import wgtorch, numpy included", min(took), "ms", 150, f"imports wgpu: {brings}")
+    show(
+        "import wgtorch, numpy included",
+        min(took),
+        "ms",
+        150,
+        "with wgpu" if brings else "without wgpu",
+    )
+
+
+PARTS = ["start", "ops", "cpu", "work", "gpu", "hooks"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])  # type: ignore[union-attr]
-    parser.add_argument("parts", nargs="*", default=["start", "ops", "cpu", "work"])
+    parser.add_argument("parts", nargs="*", default=PARTS[:4], metavar="|".join(PARTS))
     parser.add_argument("--peer", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--beside", metavar="FOLDER")
     parser.add_argument("--profile", action="store_true")
     given = parser.parse_args()
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no part is called {', '.join(sorted(unknown))}: {', '.join(PARTS)} are")
     print(f"{GPU.gpu.traits.summary}; numpy {np.__version__}")
     if "start" in given.parts:
         start()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from wgtorch.dispatch.doors import FACES
 from wgtorch.later import LATER
 from wgtorch.methods import REFLECTED
 from wgtorch.op import REGISTRY, Op, ViewOp
+from wgtorch.tensor import CASTS, Tensor
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = ROOT / "wgtorch" / "methods.py"
@@ -38,7 +40,20 @@ def methods() -> str:
     lines.append("class Methods:")
     for op in REGISTRY.values():
         lines += [f"    {line}" for line in (*method(op), *operators(op))]
+    text = "\n".join(lines)
+    lines += [f"    {line}" for line in given_later(set(re.findall(r"    def (\w+)", text)))]
     return "\n".join(lines) + "\n"
+
+
+def given_later(known: set[str]) -> Iterator[str]:
+    """Methods that `Tensor` has got outside of its classes, which do not name them."""
+    for kind in Tensor.__mro__[:-1]:
+        names = re.findall(r"^    (?:def )?(\w+)\b", inspect.getsource(kind), re.MULTILINE)
+        known = known.union(names)
+    for name, _ in inspect.getmembers_static(Tensor, inspect.isfunction):
+        if not name.startswith("_") and name not in known:
+            answer = "Tensor" if name in CASTS else "Any"
+            yield f"def {name}(self, *args: Any, **given: Any) -> {answer}: ..."
 
 
 def module_names(path: Path) -> Iterator[str]:
@@ -130,8 +145,16 @@ def imports(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             for name in node.names:
                 shown = name.asname or name.name
-                if not shown.startswith("_"):
+                is_module = node.module != "wgtorch" and is_part(shown)
+                if is_module:  # a type checker would take the module for what is meant
+                    yield f"from {node.module} import {name.name} as _{shown}\n{shown} = _{shown}"
+                elif not shown.startswith("_"):
                     yield f"from {node.module} import {name.name} as {shown}"
+
+
+def is_part(name: str) -> bool:
+    """Whether it is a module of the package, too."""
+    return any((PACKAGE.parent / kind).exists() for kind in (f"{name}.py", f"{name}/__init__.py"))
 
 
 FILES: dict[Path, Callable[[], str]] = {

@@ -74,7 +74,8 @@ from wgtorch.create import ones_like as ones_like
 from wgtorch.create import result_type as result_type
 from wgtorch.create import scalar_tensor as scalar_tensor
 from wgtorch.create import set_default_device as set_default_device
-from wgtorch.create import tensor as tensor
+from wgtorch.create import tensor as _tensor
+tensor = _tensor
 from wgtorch.create import zeros as zeros
 from wgtorch.create import zeros_like as zeros_like
 from wgtorch.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
@@ -82,8 +83,10 @@ from wgtorch.determinism import get_deterministic_debug_mode as get_deterministi
 from wgtorch.determinism import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from wgtorch.determinism import set_deterministic_debug_mode as set_deterministic_debug_mode
 from wgtorch.determinism import use_deterministic_algorithms as use_deterministic_algorithms
-from wgtorch.device import Device as device
-from wgtorch.dtype import DType as dtype
+from wgtorch.device import Device as _device
+device = _device
+from wgtorch.dtype import DType as _dtype
+dtype = _dtype
 from wgtorch.dtype import bfloat16 as bfloat16
 from wgtorch.dtype import bool_ as bool
 from wgtorch.dtype import can_cast as can_cast
@@ -167,7 +170,8 @@ from wgtorch.ranges import linspace as linspace
 from wgtorch.ranges import logspace as logspace
 from wgtorch.reshaping import resize_as_ as resize_as_
 from wgtorch.save import load as load
-from wgtorch.save import save as save
+from wgtorch.save import save as _save
+save = _save
 from wgtorch.settings import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from wgtorch.settings import get_file_path as get_file_path
 from wgtorch.settings import get_float32_matmul_precision as get_float32_matmul_precision

@@ -42,7 +42,9 @@ TOLD = (  # the first that fits counts
      "a device runs all in order: torch.webgpu.synchronize() waits, autograd.profiler.profile"
      " measures"),
     (r".*Storage(Base)?", "x.untyped_storage() and x.storage() give a tensor's memory"),
-    (r"hub|onnx|package", "torch.load reads safetensors, which every hub has"),
+    (r"hub", "torch.load reads safetensors, which every hub has"),
+    (r"onnx|package", "what goes to other programs are weights: torch.save writes safetensors"),
+    (r"__config__", "python -m wgtorch shows versions and adapters"),
     (r"serialization", "torch.load runs nothing that a file names, so there is nothing to allow"),
     (r"tensorboard", "its packages take numbers and arrays: x.item(), x.numpy()"),
     (r"_pytree", "torch.func takes nested tuples, lists and dicts as they are"),

@@ -120,4 +120,4 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return KINDS.get(self.device.type, UntypedStorage)(self.storage)
 
 
-Tensor.untyped_storage = untyped_storage  # type: ignore[attr-defined, method-assign]
+Tensor.untyped_storage = untyped_storage  # type: ignore[assignment, method-assign]

@@ -59,7 +59,7 @@ class Layout:
         self._reading: tuple[int, tuple[int, ...], str] | None = None
 
     def __repr__(self) -> str:
-        return f"Layout({self.shape}, {self.strides}, {self.offset})"
+        return "torch.strided"  # as PyTorch shows what `x.layout` is
 
     @staticmethod
     @remembered

@@ -84,6 +84,6 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 
 Tensor.new_from = staticmethod(new_tensor)  # type: ignore[attr-defined]
-Tensor.new = new  # type: ignore[attr-defined]
+Tensor.new = new  # type: ignore[assignment, method-assign]
 TYPES = {kind.name: kind for kind in map(TensorType, DTYPES)}
 LEGACY.update({name: kind.dtype for name, kind in TYPES.items()})

@@ -200,7 +200,8 @@ class Reader(pickle.Unpickler):
             raise Forbidden(
                 f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an"
                 " allowed global by default. Only tensors, numbers, strings and containers of them"
-                " are read, since anything else could run code: save what state_dict() gives"
+                " are read, whatever weights_only says, since anything else could run code: save"
+                " what state_dict() gives"
             )
         return Name(module, name)
 

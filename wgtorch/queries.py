@@ -172,7 +172,18 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, device
     return wanting(memory.permute([order.index(d) for d in range(len(order))]), requires_grad)
 
 
-def compile(model: Any = None, **options: Any) -> Any:
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    name: str | None = None,
+    recompile_limit: int | None = None,
+) -> Any:
     """`model` itself: chains of ops become one kernel without it. Also a decorator."""
     return (lambda function: function) if model is None else model
 

@@ -58,6 +58,7 @@ def casting(name: str, door: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = door.__doc__
+    call.__wrapped__ = door  # type: ignore[attr-defined]  # whose signature it has
     return call
 
 

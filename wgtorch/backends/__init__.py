@@ -1,6 +1,7 @@
 """Backends by device type. Each is imported only when its device is first used."""
 
 from wgtorch.backend import Backend, register
+from wgtorch.backends import forked as forked
 from wgtorch.backends.switches import cuda, cudnn, mkl, mkldnn, mps, openmp
 from wgtorch.device import Device
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,13 @@ def tensors_to(op: Op, function: Callable, name: str = "") -> Callable:
     call.__name__ = call.__qualname__ = name or function.__name__
     call.__doc__ = function.__doc__
     return call
+
+
+def shown(op: Op, face: Any) -> Callable:
+    """help() shows the parameters of the reference, where the face takes anything."""
+    if face.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS) and not hasattr(face, "__wrapped__"):
+        face.__wrapped__ = op.reference
+    return face
 
 
 def blaming(function: Callable, module: str, first: int = 1) -> Callable:

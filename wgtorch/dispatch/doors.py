@@ -31,7 +31,7 @@ from wgtorch.dispatch.binder import (
     with_ints,
     with_number,
 )
-from wgtorch.dispatch.blame import blamed, tensors_to
+from wgtorch.dispatch.blame import blamed, shown, tensors_to
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dispatch.views import view
@@ -59,7 +59,7 @@ def open_doors(registry: dict[str, Op], tensor: type[Tensor]) -> None:
             door = gated(op, named(op, cut(op, tensor)))
             DOORS[name] = announced(op, door) if DEBUG >= 5 else door
             front = tensors_to(op, op.front(DOORS[name])) if op.front else None
-            FACES[name] = named(op, front) if front else keyed(op, DOORS[name])
+            FACES[name] = shown(op, named(op, front) if front else keyed(op, DOORS[name]))
 
 
 def named(op: Op, door: Callable) -> Callable:
@@ -367,8 +367,7 @@ def composed(op: Composite, _: Any = None, fill: Callable | None = None):
         except AttributeError as error:
             raise blamed(op, args, given, error) from None
 
-    if fill is None:
-        call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
+    call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
     return named(op, call)
 
 

@@ -302,4 +302,5 @@ def public(op: Op) -> Callable[..., Any]:
 
     if isinstance(op, Composite) and getattr(door, "__wrapped__", None) is op.function:
         return composed(op, fill=call)  # a call less
+    call.__wrapped__ = door  # type: ignore[attr-defined]
     return named(op, call)

@@ -31,6 +31,13 @@ class Lanes:
             timer.start()
             patches.put(home.queue, "wait", stalled("stall: GPU", home.queue.wait))
 
+    def finish(self) -> None:
+        """What was promised and is alive belongs to what is profiled."""
+        event = self.recorder.begin("webgpu::synchronize", "op")
+        for _, home, _ in self.timers:
+            home.synchronize()
+        self.recorder.end(event)
+
     def stop(self) -> None:
         """Adds what ran to the events."""
         for device, home, timer in self.timers:

@@ -62,8 +62,10 @@ class Session:
         Recorder.current = self.recorder if enabled else None
 
     def stop(self) -> EventList:
-        """Waits for the GPU, and gives what was recorded."""
+        """Has the GPUs compute what is alive, waits for them, and gives what was recorded."""
         recorder = self.recorder
+        if self.lanes is not None:
+            self.lanes.finish()
         Recorder.current = None
         self.patches.undo()
         if self.lanes is not None:

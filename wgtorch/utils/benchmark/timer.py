@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import timeit
 from collections.abc import Callable
 from enum import Enum
@@ -10,12 +11,13 @@ from textwrap import dedent
 from typing import Any
 
 import wgtorch
-from wgtorch import webgpu
-from wgtorch.backend import opened
+from wgtorch import Tensor, webgpu
+from wgtorch.backend import fulfil, opened
 from wgtorch.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 MOST_RUNS = 2**31 - 1
 LEAST_TIME = 1e-9  # where a clock shows none
+COMPUTED = "_computed"  # the name of `computed` in statements
 
 Callback = Callable[[int, float], Any] | None
 
@@ -25,6 +27,33 @@ def timer() -> float:
     for device in opened("webgpu"):
         webgpu.synchronize(device)
     return timeit.default_timer()
+
+
+def computed(result: Any) -> None:
+    """Has a GPU compute the tensors of a result, which would else be promises."""
+    if isinstance(result, Tensor):
+        fulfil(result)
+    elif isinstance(result, list | tuple):
+        for part in result:
+            computed(part)
+
+
+def computing(stmt: str) -> str:
+    """The statement with what it ends in, or gives a name there, handed to `computed`."""
+    try:
+        body = ast.parse(stmt).body
+    except SyntaxError:  # timeit will say so
+        return stmt
+    last = body[-1] if body else None
+    value = ast.Name(COMPUTED, ast.Load())
+    if isinstance(last, ast.Expr):
+        last.value = ast.Call(value, [last.value], [])
+    elif isinstance(last, ast.Assign) and isinstance(last.targets[0], ast.Name):
+        name = ast.Name(last.targets[0].id, ast.Load())
+        body.append(ast.Expr(ast.Call(value, [name], [])))
+    else:
+        return stmt
+    return ast.unparse(ast.fix_missing_locations(ast.Module(body, [])))
 
 
 class Language(Enum):
@@ -37,8 +66,8 @@ class Timer:
 
     As `timeit.Timer`, but runs are preceded by others that warm up, `timer` waits for the GPU,
     and results are `Measurement`s, with `label`, `sub_label`, `description` and `env` to tell
-    them apart. An elementwise op whose result nothing reads is never computed on a GPU: have the
-    statement reduce it, or set WGTORCH_EAGER=1.
+    them apart. Tensors that the last line gives, or names, are computed in each run, as if somebody
+    read them; those of other lines only if something does.
     """
 
     def __init__(
@@ -65,8 +94,8 @@ class Timer:
                 "simply be moved to `setup`."
             )
         stmt, setup = without_margin(stmt), without_margin(setup)
-        known = {"torch": wgtorch, **(globals or {})}
-        self._timer = timeit.Timer(stmt, setup, timer, known)
+        known = {"torch": wgtorch, **(globals or {}), COMPUTED: computed}
+        self._timer = timeit.Timer(computing(stmt), setup, timer, known)
         self._task_spec = TaskSpec(
             stmt, setup, global_setup, label, sub_label, description, env, num_threads
         )
