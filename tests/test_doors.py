@@ -150,11 +150,11 @@ def test_what_ops_return_is_what_the_classes_make(device):
 
 
 @pytest.mark.parametrize("call, has", [
-    (torch.softmax, "(input, dim: 'int', dtype: 'object' = None)"),
+    (torch.softmax, "(input, dim: 'int', dtype: 'object' = None, *, out=None)"),
     (torch.Tensor.sum, "(input, dim: 'object' = None, keepdim: 'bool' = False, *, dtype"),
-    (torch.where, "(condition, input=None, other=None)"),
-    (torch.mm, "(input, mat2)"),
-    (torch.nn.functional.linear, "(input, weight, bias=None)"),
+    (torch.where, "(condition, input=None, other=None, *, out=None)"),
+    (torch.mm, "(input, mat2, *, out=None)"),
+    (torch.nn.functional.linear, "(input, weight, bias=None"),
 ], ids=lambda value: getattr(value, "__name__", ""))  # fmt: skip
 def test_help_shows_what_an_op_takes(call, has):
     assert str(inspect.signature(call)).startswith(has)

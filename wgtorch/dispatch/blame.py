@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,20 @@ def shown(op: Op, face: Any) -> Callable:
     if face.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS) and not hasattr(face, "__wrapped__"):
         face.__wrapped__ = op.reference
     return face
+
+
+class WithOut:
+    """Stands behind a function that also takes `out`; its signature is worked out when asked."""
+
+    def __init__(self, function: Callable):
+        self.__wrapped__ = function
+
+    @property
+    def __signature__(self) -> Signature:
+        shown = signature(self.__wrapped__)
+        known = dict(shown.parameters)
+        known.setdefault("out", Parameter("out", Parameter.KEYWORD_ONLY, default=None))
+        return shown.replace(parameters=sorted(known.values(), key=lambda p: p.kind))
 
 
 def blaming(function: Callable, module: str, first: int = 1) -> Callable:

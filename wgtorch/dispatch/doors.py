@@ -31,7 +31,7 @@ from wgtorch.dispatch.binder import (
     with_ints,
     with_number,
 )
-from wgtorch.dispatch.blame import blamed, shown, tensors_to
+from wgtorch.dispatch.blame import WithOut, blamed, shown, tensors_to
 from wgtorch.dispatch.calls import structured
 from wgtorch.dispatch.folds import reduction
 from wgtorch.dispatch.views import view
@@ -367,7 +367,8 @@ def composed(op: Composite, _: Any = None, fill: Callable | None = None):
         except AttributeError as error:
             raise blamed(op, args, given, error) from None
 
-    call.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature it has
+    # whose signature it has
+    call.__wrapped__ = function if fill is None else WithOut(function)  # type: ignore[attr-defined]
     return named(op, call)
 
 

@@ -18,7 +18,7 @@ from wgtorch.autograd.origin import refuse_written
 from wgtorch.autograd.rebase import rebase
 from wgtorch.autograd.transforms.level import levels, source_for
 from wgtorch.config import DEBUG
-from wgtorch.dispatch.blame import blamed
+from wgtorch.dispatch.blame import WithOut, blamed
 from wgtorch.dispatch.doors import DOORS, FACES, cast, composed, named
 from wgtorch.dispatch.overlap import apartness, check_apart, check_distinct, may_share
 from wgtorch.dispatch.resizing import check_changeable, fit, resize
@@ -302,5 +302,5 @@ def public(op: Op) -> Callable[..., Any]:
 
     if isinstance(op, Composite) and getattr(door, "__wrapped__", None) is op.function:
         return composed(op, fill=call)  # a call less
-    call.__wrapped__ = door  # type: ignore[attr-defined]
+    call.__wrapped__ = WithOut(door)  # type: ignore[attr-defined]
     return named(op, call)

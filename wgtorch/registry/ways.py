@@ -56,7 +56,7 @@ def functions_of(function: Any) -> Iterator[FunctionType]:
         f = todo.pop()
         if isinstance(f, type):
             todo.extend(v for v in vars(f).values() if isinstance(v, FunctionType))
-        f = getattr(f, "__wrapped__", f)
+        f = inspect.unwrap(f) if callable(f) else f
         if not isinstance(f, FunctionType) or f in seen:
             continue
         seen.add(f)
