@@ -207,7 +207,7 @@ def _gelu_tanh_slope(input):
 )
 def _gelu_tanh(input):
     "gelu with its distribution approximated by a tanh"
-    return 0.5 * input * (1 + np.tanh(sqrt(2 / pi) * (input + 0.044715 * input**3)))
+    return 0.5 * input * (1 + np.tanh(sqrt(2 / pi) * (input + 0.044715 * input * input * input)))
 
 
 # Gates

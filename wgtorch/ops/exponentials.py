@@ -67,6 +67,8 @@ def check_exponent(exponent, kind, dtype):
 def pow_(input, exponent):
     "input to the power exponent"
     if input.dtype.kind in "fc":
+        if np.ndim(exponent) == 0 and exponent == 3:  # numpy is thirty times slower at it
+            return input * input * input
         return np.power(input, exponent)
     raised = np.power(input, np.maximum(exponent, 0))
     odd = np.where(exponent & 1, input, input * input)
