@@ -228,7 +228,8 @@ class Rows:
         if any(kind and kind[1].wgsl != "f32" for kind in kinds):
             worst = next(kind[1] for kind in kinds if kind and kind[1].wgsl != "f32")
             raise TypeError(
-                f"{op.name}: {home.device} has no kernel for {worst.name}; use .float() or .cpu()"
+                f"{op.name.strip('_')}(): {home.device} has no kernel for {worst.name};"
+                " use .float() or .cpu()"
             )
         body = library.shader(op.shader)
         inputs = [n for n, kind in zip(op.inputs, kinds, strict=True) if kind]

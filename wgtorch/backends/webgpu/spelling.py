@@ -72,8 +72,8 @@ def computes_double(source: str, is_result: bool) -> bool:
 
 def lacks_double(name: str, device: Any) -> TypeError:
     return TypeError(
-        f"{name}(): {device} cannot compute it in float64; use .float(), or .cpu() to keep the"
-        " precision"
+        f"{name.strip('_')}(): {device} cannot compute it in float64; use .float(), or .cpu() to"
+        " keep the precision"
     )
 
 
