@@ -185,20 +185,23 @@ def elementwise(op: Elementwise, tensor: type[Tensor]):
         attrs = NO_ATTRS
         if given or len(args) != all_given:
             args, attrs = bind(args, given)
-            if not REAL.issuperset(map(type, attrs.values())):
-                attrs = numbers(op, attrs)
+            for name in attrs:
+                if type(attrs[name]) not in REAL:
+                    attrs = numbers(op, attrs)
+                    break
         if count != 2 and count != 3:
             return walk(args, attrs)
         a, b, c = args[0], args[1], args[-1]  # of two, the last twice
         if not (isinstance(a, View) and isinstance(b, View) and isinstance(c, View)):
             return walk(args, attrs)
         layout, first, second, third = a.layout, a.storage, b.storage, c.storage
-        value, its, last = first.value, second.value, third.value
-        device, alike = value.device, layout is b.layout is c.layout and layout.is_plain
-        if not alike or its.device is not device or last.device is not device:
+        if not layout is b.layout is c.layout or not layout.is_plain:
             return walk(args, attrs)
-        kinds = value.dtype, its.dtype
-        known = typed[kinds if count == 2 else (*kinds, last.dtype)]
+        value, its, last = first.value, second.value, third.value
+        device, kind = value.device, its.dtype
+        if its.device is not device or last.device is not device:
+            return walk(args, attrs)
+        known = typed[(value.dtype, kind, last.dtype) if count == 3 else (value.dtype, kind)]
         out = made(device.backend.elementwise(known, args, attrs, layout), layout)
         wants = a._wants or b._wants or c._wants or first.writes or second.writes or third.writes
         if wants and state.recording:
