@@ -9,7 +9,6 @@ pack. Nothing here recurses: graphs may be deep.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -19,7 +18,6 @@ from wgtorch.autograd.mode import state
 from wgtorch.autograd.node import AccumulateGrad, Node, accumulate
 
 by_age = attrgetter("age")
-FIRST = repeat(0)  # numbers of outputs, where all are the first
 Edge = tuple[Node, int]  # a node and the number of its output
 
 
@@ -130,7 +128,8 @@ class Task:
 
     def pass_on(self, node: Node, grads: Any) -> None:
         waiting, left = self.waiting, self.left
-        for parent, grad, number in zip(node.parents, grads, node.numbers or FIRST, strict=False):
+        for place, parent in enumerate(node.parents):
+            grad = grads[place]
             if grad is None:
                 pass
             elif parent.outputs == 1:
@@ -140,6 +139,7 @@ class Task:
                 there = waiting.get(parent)
                 waiting[parent] = grad if there is None else there + grad
             else:
+                number = node.numbers[place] if node.numbers else 0
                 self.add(parent, number, fitted(grad, *parent.facts_of(number)))
             if parent.ends:
                 left[parent] = count = left[parent] - 1
