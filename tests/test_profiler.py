@@ -57,6 +57,17 @@ def test_what_is_alive_at_the_end_belongs_to_the_profile(webgpu):
     assert sum(name.startswith("mm") for name in ran) == 3, ran
 
 
+def test_what_a_kernel_complains_of_at_the_end_leaves_no_profiler_behind(webgpu):
+    x, beyond = ramp((4,), webgpu), torch.tensor([9], device=webgpu)
+    said = pytest.raises(IndexError, match="index 9 is out of bounds")
+    with said, profiler.profile(use_device="webgpu"):
+        y = x[beyond]
+    with profiler.profile(use_device="webgpu") as prof:
+        y = x + 1
+    assert Recorder.current is None and y.shape == (4,)
+    assert [e.name for e in prof.function_events if e.kind == "kernel"] == ["add"]
+
+
 def test_every_way_to_an_op_is_seen(device):
     x = T([[1.0, 2.0], [3.0, 4.0]], device)
     with profiler.profile() as prof:

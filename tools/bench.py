@@ -241,13 +241,8 @@ def start() -> None:
         ms, wgpu_too = ran.stdout.split()
         took.append(float(ms))
         brings |= wgpu_too == "True"
-    show(
-        "import wgtorch, numpy included",
-        min(took),
-        "ms",
-        150,
-        "with wgpu" if brings else "without wgpu",
-    )
+    note = "with wgpu" if brings else "without wgpu"
+    show("import wgtorch, numpy included", min(took), "ms", 150, note)
 
 
 PARTS = ["start", "ops", "cpu", "work", "gpu", "hooks"]

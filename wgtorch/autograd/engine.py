@@ -15,7 +15,7 @@ from typing import Any
 from wgtorch.autograd.anomaly_mode import ANOMALY, check_nan, tell_call
 from wgtorch.autograd.hooks import run_posthooks, run_prehooks, run_tensor_hooks
 from wgtorch.autograd.mode import state
-from wgtorch.autograd.node import AccumulateGrad, Node, accumulate
+from wgtorch.autograd.node import Node, accumulate
 
 by_age = attrgetter("age")
 Edge = tuple[Node, int]  # a node and the number of its output
@@ -51,7 +51,7 @@ class Task:
         """Every node a gradient reaches but the leaves, youngest first."""
         found, seen, left = [], set(), self.left
         for root in roots:
-            if type(root) is AccumulateGrad:
+            if root.ends:
                 left.setdefault(root, 0)
             elif root not in seen:
                 seen.add(root)

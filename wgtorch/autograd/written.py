@@ -1,5 +1,5 @@
 """A Recipe written out: two functions that do straight away what `noted`, `attach` and
-`Recorded.answered` find out by walking it, which takes twice as long.
+`Recorded.answered` find out by walking it, which takes longer.
 
 They know the usual call. Where saved-tensor hooks or anomaly mode are on, or what was kept is not
 as it was, they hand over to those.

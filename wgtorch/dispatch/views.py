@@ -47,8 +47,7 @@ def view(op: ViewOp, tensor: type[Tensor]):
         if not isinstance(x, View):
             unfit(op, x)
         try:
-            key = seen_as(x.layout, args, given) if args or given else x.layout
-            settled = known.get(key)
+            settled = known.get(seen_as(x.layout, args, given))
         except TypeError:  # sizes in a list are not hashable
             settled = None
         if settled is None:

@@ -24,7 +24,7 @@ from wgtorch.errors import DeviceError
 from wgtorch.ops.arguments import common_dtype
 from wgtorch.ops.requirements import within
 
-FEW = 1 << 12  # targets of which one workgroup takes the mean
+FEW = 1 << 12  # targets of which one workgroup takes the mean; a batch of vmap is many
 
 
 def check_reduction(reduction: str) -> None:

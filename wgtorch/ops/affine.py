@@ -59,9 +59,8 @@ def scaled(shape, names, door):
             return door(input, *pair, **named)  # which complains
         first, second = pair
         tensors = (input, first, second)
-        alpha, beta = (
-            as_number(door.__name__, n, v) for n, v in (("alpha", alpha), ("beta", beta))
-        )
+        alpha = as_number(door.__name__, "alpha", alpha)
+        beta = as_number(door.__name__, "beta", beta)
         if type(alpha) is complex or type(beta) is complex:
             alpha, beta = (as_element(n, input.dtype) for n in (alpha, beta))
         if not all(isinstance(t, View) for t in tensors) or (beta and input.dtype in FLOATS):

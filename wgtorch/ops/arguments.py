@@ -45,11 +45,11 @@ def kind_of(operand: Any) -> Any:
 
 def as_number(op: str, name: str, value: Any) -> Any:
     """What stands for a number, as one: numpy's and tensors without dimensions are welcome."""
+    if isinstance(value, SCALARS):
+        return value
     if isinstance(value, View) and not value.layout.shape:
         return value.item()  # type: ignore[attr-defined]
-    if not isinstance(value, SCALARS):
-        raise TypeError(f"{op}(): argument '{name}' must be Number, not {type(value).__name__}")
-    return value
+    raise TypeError(f"{op}(): argument '{name}' must be Number, not {type(value).__name__}")
 
 
 def is_usual(number: Any) -> bool:

@@ -34,9 +34,11 @@ class Lanes:
     def finish(self) -> None:
         """What was promised and is alive belongs to what is profiled."""
         event = self.recorder.begin("webgpu::synchronize", "op")
-        for _, home, _ in self.timers:
-            home.synchronize()
-        self.recorder.end(event)
+        try:
+            for _, home, _ in self.timers:
+                home.synchronize()
+        finally:
+            self.recorder.end(event)
 
     def stop(self) -> None:
         """Adds what ran to the events."""

@@ -64,12 +64,14 @@ class Session:
     def stop(self) -> EventList:
         """Has the GPUs compute what is alive, waits for them, and gives what was recorded."""
         recorder = self.recorder
-        if self.lanes is not None:
-            self.lanes.finish()
-        Recorder.current = None
-        self.patches.undo()
-        if self.lanes is not None:
-            self.lanes.stop()
+        try:
+            if self.lanes is not None:
+                self.lanes.finish()
+        finally:  # whatever a kernel complained of
+            Recorder.current = None
+            self.patches.undo()
+            if self.lanes is not None:
+                self.lanes.stop()
         events = sorted(recorder.events, key=lambda event: (event.start, -event.end))
         if not self.cpu:
             events = [event for event in events if event.is_on_device or event.kind == "user"]
