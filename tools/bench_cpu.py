@@ -1,12 +1,14 @@
 """The cpu device beside the numpy calls that do the same: the `cpu` part of bench.py.
 
-Small tensors may cost 3 us more than numpy, large ones 5 % more. Both are measured in turn, large
-ones one by one: what memory gives changes within a tenth of a second.
+Small tensors may cost 3 us more than numpy, large ones 5 % more. Both are measured by turns, all
+rows in several passes: what memory and a virtual machine's core give changes within a tenth of a
+second, and for seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ import wgtorch as torch
 RNG = np.random.default_rng(0)
 HALF, ONE = np.float32(0.5), np.float32(1)
 SIZES = ((16, 4, 200), (1 << 22, 2048, 1))  # elements, rows and columns, calls per measurement
+PASSES, MOMENT = 5, 0.1  # over all rows; seconds of each in a pass
 VIEWS = {"x[3]", "x[2:5]", "x[:, 1]", "view", "t", "permute", "unsqueeze", "item"}  # of no size
 
 
@@ -111,22 +114,41 @@ def structured(x: Data, n: Data) -> dict[str, tuple[Callable, Callable]]:
     }
 
 
+class Row:
+    """A call of ours and numpy's, and the least microseconds that each was seen to take."""
+
+    def __init__(self, what: str, ours: Callable, theirs: Callable, count: int, small: bool):
+        self.what, self.ours, self.theirs = what, ours, theirs
+        self.count, self.small = count, small
+        self.have = self.want = float("inf")
+
+    def measure(self, best: Callable, each: Callable) -> None:
+        """Both by turns, for a moment."""
+        turns, times = (1, 12) if self.small else (4, 1)
+        until = perf_counter() + MOMENT
+        while turns > 0 or perf_counter() < until:
+            turns -= 1
+            ours, theirs = each(self.ours, self.count), each(self.theirs, self.count)
+            self.have = min(self.have, best(ours, self.count, times, settle=False))
+            self.want = min(self.want, best(theirs, self.count, times, settle=False))
+
+    def tell(self, show: Callable) -> None:
+        limit = self.want + 3 if self.small else max(self.want * 1.05, self.want + 3)
+        note = f"numpy {self.want:.2f} ({self.have - self.want:+.2f})"
+        show(self.what, self.have, floor=limit, note=note)
+
+
 def main(show: Callable, best: Callable, each: Callable) -> None:
     for size, side, count in SIZES:
         n = data(size, side)
         x = Data(*[torch.from_numpy(array) for array in n])  # the same memory, wherever it lies
+        rows = []
         for group in (elementwise, written, looked_at, folded, structured):
             for name, (ours, theirs) in group(x, n).items():
                 small = size < 100 or name in VIEWS
-                compare(show, best, each, f"cpu: {name} of {size}", ours, theirs, count, small)
-
-
-def compare(show: Callable, best: Callable, each: Callable, what: str, ours: Callable,
-            theirs: Callable, count: int, small: bool) -> None:  # fmt: skip
-    have = want = float("inf")
-    turns, times = (3, 12) if small else (30, 1)
-    for _ in range(turns):
-        have = min(have, best(each(ours, count), count, times, settle=False))
-        want = min(want, best(each(theirs, count), count, times, settle=False))
-    limit = want + 3 if small else max(want * 1.05, want + 3)
-    show(what, have, floor=limit, note=f"numpy {want:.2f} ({have - want:+.2f})")
+                rows.append(Row(f"cpu: {name} of {size}", ours, theirs, count, small))
+        for _ in range(PASSES):
+            for row in rows:
+                row.measure(best, each)
+        for row in rows:
+            row.tell(show)

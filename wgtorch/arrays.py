@@ -8,6 +8,7 @@ import numpy as np
 
 from wgtorch import dtype as dtypes
 from wgtorch.dtype import DType, int64
+from wgtorch.layout import Layout
 from wgtorch.storage import View
 
 
@@ -97,3 +98,14 @@ def as_index(data: Any) -> np.ndarray:
         check_fits(array, int64, False)
     with np.errstate(invalid="ignore"):  # beyond int64, which no index is within
         return array.astype(np.int64)
+
+
+def seen(flat: np.ndarray, layout: Layout, whole: bool = False) -> np.ndarray:
+    """What lies under a layout in flat memory; `whole` says that it is all, row by row."""
+    if whole:
+        return flat.reshape(layout.shape)
+    if not layout.numel:
+        return np.empty(layout.shape, flat.dtype)
+    size = flat.itemsize
+    strides = [stride * size for stride in layout.strides]
+    return np.ndarray(layout.shape, flat.dtype, flat, layout.offset * size, strides)

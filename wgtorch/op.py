@@ -151,7 +151,6 @@ class Elementwise(Op):
     tensors: int = 0  # how many inputs, from the first, must not be numbers: 0, 1 or all
     casts: bool = False  # whether its door also converts to a dtype that is asked for
     repeats: bool = False  # whether the result is a number, rounded, at every index
-    ufunc: Callable | None = None  # numpy's function that it is, which can write where it reads
     wide: bool = False  # whether a number may be one that the dtype of halves beside it cannot hold
 
     def compute_dtype(self, *kinds: DType | ZeroDim | type) -> DType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import cache
 from typing import Any
 
 from wgtorch import config
@@ -21,7 +22,7 @@ class Process:
     """What was set so far."""
 
     precision = PRECISIONS[0]
-    threads: int | None = None  # None: as many as there are cores for us
+    threads: int | None = None  # None: as many as at first
     interop_threads = 1
 
 
@@ -91,27 +92,33 @@ def is_warn_always_enabled() -> bool:
 # Threads
 
 
-def cores() -> int:
-    """How many this process may use."""
+@cache
+def threads_at_first() -> int:
+    """As many as OMP_NUM_THREADS says; else as there are cores that this process may use."""
+    said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if said.isdecimal() and int(said):
+        return int(said)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def get_num_threads() -> int:
-    """How many threads matrix products on the cpu use; everything else there uses one."""
-    return Process.threads or cores()
+    """How many threads the cpu device uses: for matrix products, and for most of what is done to a
+    million elements or more."""
+    return Process.threads or threads_at_first()
 
 
 def set_num_threads(num: int, /) -> None:
-    """Limits the threads of numpy's linear algebra, through threadpoolctl where it is installed."""
+    """Limits the threads of the cpu device; those of numpy's linear algebra through threadpoolctl,
+    where it is installed."""
     Process.threads = checked("set_num_threads", num)
     try:
         threadpoolctl.threadpool_limits(limits=num, user_api="blas")
     except ImportError:
         warnings.warn(
-            "set_num_threads: threadpoolctl is not installed, so numpy goes on with the threads it"
-            " has; pip install threadpoolctl",
+            "set_num_threads: threadpoolctl is not installed, so numpy's matrix products go on with"
+            " the threads they have; pip install threadpoolctl",
             UserWarning,
             stacklevel=2,
         )

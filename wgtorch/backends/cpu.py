@@ -9,6 +9,10 @@ import sys
 
 import numpy as np
 
+from wgtorch.arrays import seen
+from wgtorch.backends import parted
+from wgtorch.backends.formulas import settled
+from wgtorch.backends.parted import MANY, SOME
 from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
 from wgtorch.dtype import DType, bfloat16, float16, float32
@@ -66,7 +70,11 @@ class CPU:
                 arrays.append(array)
             if cast:  # done: what was cast is memory of its own
                 return self._made(arrays[0], typed.dtype, out)
-            result = op.reference(*arrays, **attrs) if attrs else op.reference(*arrays)
+            result = None
+            if out.numel >= SOME:
+                result = parted.computed(typed, arrays, attrs, out.shape)
+            if result is None:
+                result = op.reference(*arrays, **attrs) if attrs else op.reference(*arrays)
             return self._made(result, typed.dtype, out, arrays)
         except MemoryError as error:
             raise no_room(error) from None
@@ -85,7 +93,8 @@ class CPU:
         array = source if source.dtype is kind else converted(source, kind)
         token = hush(IGNORE)
         try:
-            results = op.reference(array, **fold.attrs)
+            large = array.size >= MANY
+            results = parted.folded(fold, array) if large else op.reference(array, **fold.attrs)
             if not op.outputs:
                 return self._made(results, fold.dtypes[0], fold.out, (array,))
             made = zip(results, fold.dtypes, strict=True)
@@ -106,7 +115,7 @@ class CPU:
         token = hush(IGNORE) if computes else None
         try:
             if reference is None:
-                return self._several(call, args, arrays)
+                return self._several(call, args, arrays, attrs)
             return (self._made(reference(*arrays, *attrs), dtype, out, arrays),)
         except MemoryError as error:
             raise no_room(error) from None
@@ -116,19 +125,20 @@ class CPU:
 
     def _prepared(self, call):
         """(the reference, where it just takes the inputs, then attributes, and gives one result;
-        those; its dtype and layout; whether it computes, and does not only move, numbers; whether
-        some of these are halves)."""
+        those, or else a way to do it in parts; its dtype and layout; whether it computes, and does
+        not only move, numbers; whether some of these are halves)."""
         op = call.op
-        simple = op.is_straight and not op.outputs and not op.starts_as
-        attrs = [call.attrs[name] for name in op.attrs] if simple else ()
+        way = parted.way(call)
+        simple = op.is_straight and not (op.outputs or op.starts_as or way)
+        attrs = [call.attrs[name] for name in op.attrs] if simple else way
         reference = op.reference if simple else None
         computes = not isinstance(op, Join)
         return reference, attrs, call.out_dtypes[0], call.outs[0], computes, has_halves(call.dtypes)
 
-    def _several(self, call, args, arrays):
+    def _several(self, call, args, arrays, way):
         if call.op.starts_as:
             return (self._started(call, args, arrays),)
-        results = call.op.invoke(arrays, call.attrs)
+        results = way(call, arrays) if way else call.op.invoke(arrays, call.attrs)
         results = results if call.op.outputs else (results,)
         made = zip(results, call.out_dtypes, call.outs, strict=True)
         return tuple([self._made(result, dtype, out, arrays) for result, dtype, out in made])
@@ -164,10 +174,11 @@ class CPU:
         else:
             storage.value = self.upload(array, source.dtype)
 
-    def overwrite(self, op, storage, layout, other) -> bool:
+    def overwrite(self, typed, storage, layout, other) -> bool:
         """Lets a ufunc write over its first operand, all of a storage; False where it cannot."""
-        dtype = storage.value.dtype
-        if dtype in WIDE or dtype.encoding is not None or type(storage) is Lens:
+        dtype, steps = storage.value.dtype, settled[typed]
+        ufunc = steps and steps.ufunc
+        if ufunc is None or dtype.encoding is not None or type(storage) is Lens:
             return False
         operand = self._read(other) if isinstance(other, View) else number(other, dtype.np)
         if operand.dtype is not dtype.np:
@@ -176,7 +187,10 @@ class CPU:
         array = storage.value.buffer.reshape(layout.shape)
         token = hush(IGNORE)
         try:
-            op.ufunc(array, operand, out=array)
+            if layout.numel < MANY:
+                ufunc(array, operand, out=array)
+            else:
+                parted.fill(ufunc, (array, operand), array)
         finally:
             restore(token)
         return True
@@ -189,7 +203,10 @@ class CPU:
         kept = storage.value
         whole = layout.is_plain and layout.numel == kept.numel
         try:
-            seen(kept.buffer, layout, whole)[index] = number(value, kept.dtype.np)
+            if index is ... and layout.numel >= MANY:
+                parted.write(seen(kept.buffer, layout, whole), number(value, kept.dtype.np))
+            else:
+                seen(kept.buffer, layout, whole)[index] = number(value, kept.dtype.np)
         except (IndexError, OverflowError, TypeError, ValueError):
             return False
         return True
@@ -321,7 +338,7 @@ def converted(array: np.ndarray, kind: np.dtype) -> np.ndarray:
     """As numbers of another kind; the real parts, where that has no others."""
     if array.dtype.kind == "c" and kind.kind not in "cb":
         array = array.real
-    return array.astype(kind)
+    return array.astype(kind) if array.size < MANY else parted.converted(array, kind)
 
 
 def has_halves(dtypes: tuple) -> bool:
@@ -334,16 +351,6 @@ def widened(arrays: list, dtypes: tuple) -> list:
         widened(a, d) if type(d) is tuple else a.astype(WIDE[d]) if d in WIDE else a
         for a, d in zip(arrays, dtypes, strict=True)
     ]
-
-
-def seen(flat: np.ndarray, layout, whole: bool) -> np.ndarray:
-    if whole:
-        return flat.reshape(layout.shape)
-    if not layout.numel:
-        return np.empty(layout.shape, flat.dtype)
-    size = flat.itemsize
-    strides = [stride * size for stride in layout.strides]
-    return np.ndarray(layout.shape, flat.dtype, flat, layout.offset * size, strides)
 
 
 def number(value: float, kind: np.dtype):

@@ -23,7 +23,7 @@ from wgtorch.dispatch.doors import DOORS, FACES, cast, composed, named
 from wgtorch.dispatch.overlap import apartness, check_apart, check_distinct, may_share
 from wgtorch.dispatch.resizing import check_changeable, fit, resize
 from wgtorch.dtype import can_cast, fitting
-from wgtorch.op import Composite, Op
+from wgtorch.op import Composite, Elementwise, Op
 from wgtorch.storage import View, gift
 from wgtorch.turns import turn
 
@@ -147,7 +147,7 @@ def inplace(op: Op) -> Callable[..., Tensor]:
     if op.takes_over:
         return taking_over(op)
     door, name = FACES[op.name], op.name + "_"
-    direct = getattr(op, "ufunc", None) is not None and DEBUG < 5
+    direct = isinstance(op, Elementwise) and DEBUG < 5
     door = op.method(door) if callable(op.method) else door
     shares, check = apartness(op)
 
@@ -176,6 +176,8 @@ def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) 
     over = getattr(type(storage.value.device.backend), "overwrite", None)
     if over is None or given or len(args) != 1 or levels.stack or not target.is_whole:
         return False
+    if op.attrs or len(op.inputs) != 2:
+        return False
     (other,) = args
     if isinstance(other, View):
         kinds = storage.value.dtype, other.storage.value.dtype
@@ -185,9 +187,10 @@ def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) 
         kinds = storage.value.dtype, type(other)
     else:
         return False
-    if not is_free(target, args) or op.typed[kinds].dtype is not kinds[0]:
+    typed = op.typed[kinds]
+    if not is_free(target, args) or typed.dtype is not kinds[0]:
         return False
-    if not over(storage.value.device.backend, op, storage, layout, other):
+    if not over(storage.value.device.backend, typed, storage, layout, other):
         return False
     storage.version += 1
     return True

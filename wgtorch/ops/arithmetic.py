@@ -78,7 +78,6 @@ def with_alpha(door, no_bool: str = ""):
     samples=binary(),
     front=with_alpha,
     operator="add",
-    ufunc=np.add,
     wide=True,
     complex=True,
 )
@@ -94,7 +93,6 @@ def add(input, other):
     refuses=NO_BOOL,
     front=partial(with_alpha, no_bool=NO_BOOL["any bool"]),
     operator="sub",
-    ufunc=np.subtract,
     wide=True,
     aliases=("subtract",),
     complex=True,
@@ -148,7 +146,6 @@ def positive(input):
     vjp={"input": lambda grad, other: grad * other, "other": lambda grad, input: grad * input},
     samples=binary(),
     operator="mul",
-    ufunc=np.multiply,
     wide=True,
     aliases=("multiply",),
     complex=True,

@@ -39,7 +39,6 @@ def with_rounding_mode(door):
     result="float",
     front=with_rounding_mode,
     operator="truediv",
-    ufunc=np.true_divide,
     wide=True,
     aliases=("divide", "true_divide"),
     complex=True,

@@ -1,0 +1,205 @@
+"""Ops of the cpu on large tensors: each thread computes a part of the result.
+
+A part is a range of elements where all operands lie row by row, else a range of the first
+dimension. A formula of several steps is computed a block at a time: what one step hands to the next
+then stays in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wgtorch.arrays import seen
+from wgtorch.backends.formulas import formula
+from wgtorch.backends.threads import share
+from wgtorch.op import REGISTRY, Elementwise, Join, Rowwise
+from wgtorch.settings import get_num_threads
+from wgtorch.settled import Call, Fold, TypedOp
+
+MANY = 1 << 20  # elements: fewer are done before another thread has woken up
+SOME = 1 << 18  # the same, of a formula of several steps
+BLOCK = 1 << 18  # elements of a block
+FEWEST = 1 << 17  # elements of a range
+
+Arrays = Sequence[Any]  # numpy's arrays, and numbers
+
+
+def parts(numel: int) -> int:
+    return numel // FEWEST
+
+
+def computed(typed: TypedOp, arrays: Arrays, attrs: dict[str, Any],
+             shape: tuple[int, ...]) -> np.ndarray | None:  # fmt: skip
+    """An elementwise op's result, in memory of its own; None where it is not to be shared: few
+    elements, or a function of users, who may not expect it."""
+    op, numel = typed.op, prod(shape)
+    if type(op) is not Elementwise or get_num_threads() < 2:
+        return None
+    steps = formula(typed, attrs)
+    if numel < MANY and (op.casts or (steps and steps.ufunc)):
+        return None
+    result = np.empty(shape, typed.dtype.np)
+    if op.casts:
+        write(result, arrays[0])
+    elif steps and steps.ufunc:
+        fill(steps.ufunc, arrays, result)
+    else:
+        target, arrays = laid(result, arrays)
+        cut = cutter(arrays, target)
+
+        def block(start: int, stop: int) -> None:
+            if steps:
+                steps.compute(cut(start, stop), target[start:stop])
+            else:
+                target[start:stop] = op.reference(*cut(start, stop), **attrs)
+
+        share(len(target), parts(numel), in_blocks(block, len(target), numel))
+    return result
+
+
+def fill(ufunc: np.ufunc, arrays: Arrays, result: np.ndarray) -> None:
+    """The ufunc of arrays, one of which the result may be."""
+    target, arrays = laid(result, arrays)
+    cut = cutter(arrays, target)
+
+    def do(start: int, stop: int) -> None:
+        ufunc(*cut(start, stop), out=target[start:stop])
+
+    share(len(target), parts(result.size), do)
+
+
+def write(result: np.ndarray, array: Any) -> None:
+    """`result[...] = array`, which lies elsewhere."""
+    target, arrays = laid(result, (array,))
+    cut = cutter(arrays, target)
+
+    def do(start: int, stop: int) -> None:
+        (target[start:stop],) = cut(start, stop)
+
+    share(len(target), parts(result.size), do)
+
+
+def converted(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """`array.astype(kind)`."""
+    result = np.empty_like(array, kind)  # it lies as the array does
+    write(result, array)
+    return result
+
+
+def laid(result: np.ndarray, arrays: Arrays) -> tuple[np.ndarray, Arrays]:
+    """Both as vectors, where all lie row by row."""
+    shape = result.shape
+    if not all([not a.shape or (a.shape == shape and a.flags.c_contiguous) for a in arrays]):
+        return result, arrays
+    if not result.flags.c_contiguous:
+        return result, arrays
+    return result.reshape(-1), [a.reshape(-1) if a.shape else a for a in arrays]
+
+
+def cutter(arrays: Arrays, like: np.ndarray) -> Callable[[int, int], list[Any]]:
+    """What gives a range of arrays that broadcast to another: of its first dimension."""
+    whole = [len(a.shape) < like.ndim or len(a) < len(like) for a in arrays]
+
+    def cut(start: int, stop: int) -> list[Any]:
+        return [a if w else a[start:stop] for a, w in zip(arrays, whole, strict=True)]
+
+    return cut
+
+
+def in_blocks(do: Callable[[int, int], None], size: int, numel: int) -> Callable[[int, int], None]:
+    step = max(1, BLOCK * size // numel)
+
+    def by_blocks(start: int, stop: int) -> None:
+        for at in range(start, stop, step):
+            do(at, min(at + step, stop))
+
+    return by_blocks
+
+
+def folded(fold: Fold, array: np.ndarray) -> Any:
+    """A reduction's result, or results; of the cpu's own ops, as users declare none."""
+    if 0 not in fold.dims:
+        return folded_by_rows(fold, array)
+    op, attrs = fold.op, fold.attrs
+    if not divisible(op):
+        return op.reference(array, **attrs)
+    whole = op if op.leave == "a" else REGISTRY["sum"]  # of which a mean is made
+    left = {}
+
+    def slab(start: int, stop: int) -> None:
+        left[start] = whole.reference(array[start:stop], fold.dims, True)
+
+    share(len(array), parts(array.size), slab)
+    slabs = np.concatenate([left[start] for start in sorted(left)])
+    result = whole.reference(slabs, fold.dims, attrs["keepdim"])
+    return result if whole is op else result / np.float64(fold.count)
+
+
+def divisible(op: Any) -> bool:
+    """Whether a reduction of what is left of parts is that of the whole, and worth it: one that
+    looks for a bool ends with the first."""
+    if op.folds == "bool" or op.enter != "x" or op.arg or op.state or op.outputs:
+        return False
+    return op.leave == "a" or (op.leave == "a / count" and op.combine == "a + b")
+
+
+def folded_by_rows(fold: Fold, array: np.ndarray) -> Any:
+    op, attrs = fold.op, fold.attrs
+    results = [np.empty(fold.out.shape, dtype.np) for dtype in fold.dtypes]
+
+    def rows(start: int, stop: int) -> None:
+        made = op.reference(array[start:stop], **attrs)
+        for result, part in zip(results, made if op.outputs else (made,), strict=True):
+            result[start:stop] = part
+
+    share(len(array), parts(array.size), rows)
+    return results if op.outputs else results[0]
+
+
+def way(call: Call) -> Callable[[Call, Arrays], Any] | None:
+    """What computes the result, or results, of a structured op in parts; None for small ones, and
+    where no part can be computed by itself."""
+    op, numel = call.op, call.outs[0].numel
+    if isinstance(op, Join) and numel >= MANY:
+        return joined
+    if isinstance(op, Rowwise) and numel >= SOME:
+        return None if 0 in op.dims(call.layouts[0].shape, **call.attrs) else by_rows
+    return None
+
+
+def by_rows(call: Call, arrays: Arrays) -> Any:
+    """A Rowwise op that leaves the first dimension as it is."""
+    op, numel = call.op, call.outs[0].numel
+    kinds = zip(call.outs, call.out_dtypes, strict=True)
+    results = [np.empty(out.shape, dtype.np) for out, dtype in kinds]
+    given = [place for place, array in enumerate(arrays) if array is not None]
+    cut = cutter([arrays[place] for place in given], arrays[0])
+
+    def block(start: int, stop: int) -> None:
+        ranges: list[Any] = [None] * len(arrays)
+        for place, array in zip(given, cut(start, stop), strict=True):
+            ranges[place] = array
+        made = op.invoke(ranges, call.attrs)
+        for result, part in zip(results, made if op.outputs else (made,), strict=True):
+            result[start:stop] = part
+
+    size = len(arrays[0])
+    share(size, parts(numel), in_blocks(block, size, numel))
+    return results if op.outputs else results[0]
+
+
+def joined(call: Call, arrays: Arrays) -> np.ndarray:
+    """A Join: each input in its place."""
+    op: Any = call.op
+    out, layouts = call.outs[0], call.layouts
+    if len(layouts) == 1:  # several tensors that are one input
+        (layouts,), (arrays,) = layouts, arrays
+    result = np.empty(out.shape, call.out_dtypes[0].np)
+    flat = result.reshape(-1)
+    for place, array in zip(op.places(out, layouts, **call.attrs), arrays, strict=True):
+        write(seen(flat, place), array.reshape(place.shape))
+    return result
