@@ -15,6 +15,7 @@ from wgtorch.backends import cpu, parted, threads
 from wgtorch.backends.cpu import WIDE
 from wgtorch.backends.formulas import traced
 from wgtorch.op import REGISTRY, Elementwise, Reduction, Rowwise
+from wgtorch.ops.branches import choose
 
 COUNT = 1 << 20
 
@@ -154,17 +155,26 @@ def test_in_place(three, x):
     assert kept.numpy().tobytes() == n.tobytes()
 
 
-@pytest.mark.parametrize("op", [op for op in REGISTRY.values() if isinstance(op, Rowwise)],
-                         ids=lambda op: op.name)  # fmt: skip
+def does_rows_alone(op, first, attrs):
+    if isinstance(op, Rowwise):
+        return 0 not in op.dims(first.shape, **attrs)
+    return first.ndim and (op.by_first is True or attrs["dim"] % first.ndim)
+
+
+BY_ROWS = [op for op in REGISTRY.values() if isinstance(op, Rowwise) or getattr(op, "by_first", 0)]
+
+
+@pytest.mark.parametrize("op", BY_ROWS, ids=lambda op: op.name)
 def test_rows(three, op, monkeypatch):
-    """Of ops that map each row with what they fold of it; see has `by_rows`."""
+    """Of ops that work out each index of the first dimension by itself."""
     used = []
     by_rows = parted.by_rows
     monkeypatch.setattr(parted, "by_rows", lambda *a: used.append(op) or by_rows(*a))
     for case in cases_of(op):
         first = case.args[0]
-        attrs = {n: case.attrs.get(n, default) for n, default in op.attrs.items()}
-        if 0 in op.dims(first.shape, **attrs):
+        named = dict(zip(op.attrs, case.args[len(op.inputs) :], strict=False))
+        attrs = {n: named.get(n, case.attrs.get(n, default)) for n, default in op.attrs.items()}
+        if not does_rows_alone(op, first, attrs):
             continue
         times = parted.SOME // first.size + 3
 
@@ -173,14 +183,71 @@ def test_rows(three, op, monkeypatch):
             return np.concatenate([a] * times) if is_like else a
 
         case = case._replace(args=tuple([tall(a) for a in case.args]))
-        args = tensors(case, "cpu")
+        inputs = case.args[: len(op.inputs)]
         with torch.no_grad():
-            got = arrays(run(case, args))
-            absent = [None] * (len(op.inputs) - len(case.args))
-            want = op.invoke([*case.args, *absent], attrs)
+            got = arrays(run(case, tensors(case, "cpu")))
+            want = op.invoke([*inputs, *[None] * (len(op.inputs) - len(inputs))], attrs)
         want = want if op.outputs else (want,)
         assert_same(got, [np.asarray(w, g.dtype) for w, g in zip(want, got, strict=True)], 2e-5)
     assert used
+
+
+@pytest.mark.parametrize("draw", [torch.rand, torch.randn, lambda n: torch.empty(n).exponential_()])
+def test_draws(three, draw):
+    """Every block of four numbers depends on its own place alone."""
+    torch.manual_seed(7)
+    many, after = draw(COUNT + 3), draw(5)
+    torch.manual_seed(7)
+    settings.Process.threads = 1
+    alone = draw(COUNT + 3)
+    assert many.numpy().tobytes() == alone.numpy().tobytes() and draw(5).equal(after)
+    assert len(many.unique()) > COUNT * 0.9
+
+
+# What takes other steps where there is much of it
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "f2", "i1", "u1", "i8", "?", "c8", "c16"])
+def test_choosing_without_branches_is_where(kind):
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal((150, 120)) * 9 for _ in "xy")
+    x[0, :3], y[1, :3] = [np.inf, np.nan, -0.0], [np.nan, -0.0, -np.inf]
+    with np.errstate(invalid="ignore"):
+        x, y = x.astype(kind), y.astype(kind)
+    conditions = rng.random((150, 120)) > 0.5, rng.random((150, 1)) > 0.5, np.ones((), bool)
+    for condition in conditions:
+        for a, b in ((x, y), (x.T[:, ::-1].T, y), (x[0, 3], y), (x, y[:1])):
+            got, want = choose(condition, a, b), np.where(condition, a, b)
+            assert got.dtype == want.dtype and got.shape == want.shape
+            assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_foremost_are_those_of_a_sort(largest):
+    rng = np.random.default_rng(4)
+    for values in (rng.integers(0, 9, (60, 100)), rng.random((60, 100)), np.zeros((60, 100))):
+        x = torch.from_numpy(values)
+        for dim in (0, 1):
+            for k in (1, 7, 15, 40):
+                got, want = x.topk(k, dim, largest), x.sort(dim, largest, stable=True)
+                assert got[0].equal(want[0].narrow(dim, 0, k))
+                assert got[1].equal(want[1].narrow(dim, 0, k))
+    x[3, 5] = torch.nan
+    assert x.topk(2, 1).indices[3].tolist() == [5, 0]
+
+
+def test_many_rows_are_added_in_the_order_of_the_index():
+    rng = np.random.default_rng(6)
+    index = torch.from_numpy(rng.integers(0, 40, 3000))
+    source = torch.from_numpy(rng.standard_normal((3000, 24)).astype(np.float32))
+    want = np.zeros((50, 24), np.float32)
+    np.add.at(want, index.numpy(), source.numpy())
+    got = torch.zeros(50, 24).index_add(0, index, source)
+    assert got.numpy().tobytes() == want.tobytes()
+    again = torch.ones(50, 24).index_add_(0, index.int(), source)
+    np.testing.assert_allclose(again.numpy(), want + 1, atol=2e-5)
+    with pytest.raises(IndexError, match="index out of range in self|out of bounds"):
+        torch.zeros(39, 24).index_add(0, index, source)
 
 
 # Threads

@@ -16,7 +16,9 @@ import numpy as np
 from wgtorch.arrays import seen
 from wgtorch.backends.formulas import formula
 from wgtorch.backends.threads import share
-from wgtorch.op import REGISTRY, Elementwise, Join, Rowwise
+from wgtorch.layout import wrap_dim
+from wgtorch.op import REGISTRY, Draw, Elementwise, Join, Rowwise
+from wgtorch.philox import blocks
 from wgtorch.settings import get_num_threads
 from wgtorch.settled import Call, Fold, TypedOp
 
@@ -58,6 +60,18 @@ def computed(typed: TypedOp, arrays: Arrays, attrs: dict[str, Any],
                 target[start:stop] = op.reference(*cut(start, stop), **attrs)
 
         share(len(target), parts(numel), in_blocks(block, len(target), numel))
+    return result
+
+
+def drawn(op: Draw, seed: int, offset: int, count: int) -> np.ndarray:
+    """The numbers of a draw, whose every block of four depends on its own place alone."""
+    result = np.empty(count, op.dtype.np)
+
+    def do(start: int, stop: int) -> None:
+        part = result[start * 4 : stop * 4]
+        part[...] = op.reference(seed, offset + start, len(part))
+
+    share(blocks(count), parts(count), do)
     return result
 
 
@@ -163,17 +177,28 @@ def folded_by_rows(fold: Fold, array: np.ndarray) -> Any:
 def way(call: Call) -> Callable[[Call, Arrays], Any] | None:
     """What computes the result, or results, of a structured op in parts; None for small ones, and
     where no part can be computed by itself."""
-    op, numel = call.op, call.outs[0].numel
-    if isinstance(op, Join) and numel >= MANY:
-        return joined
-    if isinstance(op, Rowwise) and numel >= SOME:
-        return None if 0 in op.dims(call.layouts[0].shape, **call.attrs) else by_rows
-    return None
+    op = call.op
+    if isinstance(op, Join):
+        return joined if call.outs[0].numel >= MANY else None
+    if not (isinstance(op, Rowwise) or op.by_first) or elements(call) < SOME:
+        return None
+    if isinstance(op, Rowwise):
+        alone = 0 not in op.dims(call.layouts[0].shape, **call.attrs)
+    elif op.by_first == "dim":
+        alone = wrap_dim(call.attrs["dim"], len(call.layouts[0].shape)) != 0
+    else:
+        alone = True
+    return by_rows if alone else None
+
+
+def elements(call: Call) -> int:
+    """Of the first input or the first result, whichever has more."""
+    return max(call.layouts[0].numel, call.outs[0].numel)
 
 
 def by_rows(call: Call, arrays: Arrays) -> Any:
-    """A Rowwise op that leaves the first dimension as it is."""
-    op, numel = call.op, call.outs[0].numel
+    """An op that works out each index of the first dimension by itself."""
+    op, numel = call.op, elements(call)
     kinds = zip(call.outs, call.out_dtypes, strict=True)
     results = [np.empty(out.shape, dtype.np) for out, dtype in kinds]
     given = [place for place, array in enumerate(arrays) if array is not None]

@@ -10,7 +10,7 @@ from wgtorch.dispatch.write import into
 from wgtorch.integers import integer, integers, sizes
 from wgtorch.ops.correlation import check_channels, check_numbers, of_nothing, result_shape
 from wgtorch.ops.even_pools import asked_size, check_filled, evenly_largest
-from wgtorch.ops.pooling import Window
+from wgtorch.ops.pooled import Window
 from wgtorch.ops.pools import check, check_kind
 from wgtorch.ops.whole_means import whole_means
 

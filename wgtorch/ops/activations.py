@@ -10,6 +10,7 @@ from wgtorch.layout import wrap_dim
 from wgtorch.lazy import Lazy
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import floats_only
+from wgtorch.ops.branches import choose
 from wgtorch.ops.samples import binary, normal, options, share, unary, wide
 
 special = Lazy("scipy.special")
@@ -69,7 +70,7 @@ def _binary_cross_entropy(input, other):
     "Binary cross entropy of probabilities, logarithms from -100 on"
     with np.errstate(divide="ignore"):
         log, rest = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
-    return np.where(other < 0.5, other * (rest - log) - rest, (other - 1) * (rest - log) - log)
+    return choose(other < 0.5, other * (rest - log) - rest, (other - 1) * (rest - log) - log)
 
 
 @elementwise(
@@ -88,7 +89,7 @@ def softplus(input, beta: float = 1.0, threshold: float = 20.0):
     "log(1 + exp(beta * input)) / beta, and input itself where beta * input is above threshold"
     x = input * beta
     smooth = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-    return np.where(x > threshold, input, smooth / np.asarray(beta, input.dtype))
+    return choose(x > threshold, input, smooth / np.asarray(beta, input.dtype))
 
 
 def slope_of_silu(grad, input):

@@ -20,6 +20,7 @@ from wgtorch.ops.arguments import (
     nothing_for_other,
     unsupported,
 )  # fmt: skip
+from wgtorch.ops.branches import choose
 from wgtorch.ops.samples import binary, distant, normal, unary
 from wgtorch.storage import View
 
@@ -242,7 +243,7 @@ def lerp(input, end, weight):
         small = np.abs(weight) < 0.5
         return input + weight * (end - input) if small else end - (end - input) * (1 - weight)
     near = input + weight * (end - input)
-    return np.where(np.abs(weight) < 0.5, near, end - (end - input) * (1 - weight))
+    return choose(np.abs(weight) < 0.5, near, end - (end - input) * (1 - weight))
 
 
 # Signs and sizes

@@ -10,7 +10,7 @@ from wgtorch.backend import fulfil
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Maybe, Reduction, composite, declare, elementwise
 from wgtorch.ops.arguments import floats_only
-from wgtorch.ops.moments import MOMENTS, variance
+from wgtorch.ops.moments import MOMENTS, distances_squared
 from wgtorch.ops.normalization import (
     answering,
     by_channel,
@@ -38,9 +38,10 @@ from wgtorch.ops.softmax import is_recorded
 )
 def _batch_stats(input, dim: object, keepdim: bool, eps: float):
     "(mean, 1 / sqrt(variance + eps), unbiased variance) over dim, in one pass."
-    mean = np.mean(input, axis=dim, keepdims=keepdim)
-    rstd = 1 / np.sqrt(variance(input, dim, 0, keepdim) + eps)
-    return mean, rstd, variance(input, dim, 1, keepdim)
+    mean, squares = np.mean(input, axis=dim, keepdims=keepdim), distances_squared(input, dim)
+    squares = squares if keepdim else squares.squeeze(dim)
+    n = count(input.shape, dim)
+    return mean, 1 / np.sqrt(squares / np.float64(n) + eps), squares / np.float64(n - 1)
 
 
 @elementwise(

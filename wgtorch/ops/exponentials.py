@@ -10,6 +10,7 @@ import numpy as np
 from wgtorch.dtype import HALVES, complex128, fitting, float64
 from wgtorch.op import composite, elementwise
 from wgtorch.ops.arguments import category, floats_only, no_numbers, unsupported
+from wgtorch.ops.branches import choose
 from wgtorch.ops.samples import binary, distant, inside, normal, positive, unary
 from wgtorch.storage import View
 
@@ -280,7 +281,7 @@ def logaddexp2(input, other):
 def xlogy(input, other):
     "input * log(other); 0 where input is 0 and other is a number"
     product = input * np.log(other)
-    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(product), product)
+    return choose((input == 0) & ~np.isnan(other), product.dtype.type(0), product)
 
 
 def logarithm(number):
@@ -303,4 +304,4 @@ def logarithm(number):
 def xlog1py(input, other):
     "input * log1p(other); 0 where input is 0 and other is a number"
     product = input * np.log1p(other)
-    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(product), product)
+    return choose((input == 0) & ~np.isnan(other), product.dtype.type(0), product)

@@ -11,6 +11,7 @@ from wgtorch.op import Reduction, composite, declare
 from wgtorch.ops.reductions import count, folding, spread
 from wgtorch.ops.samples import normal
 
+SLAB = 1 << 17  # elements whose distances from a mean stay in the cache
 MOMENTS = {
     "state": "Moments",
     "enter": "moments_of(x)",
@@ -98,12 +99,29 @@ def corrected(samples):
     return more
 
 
-def variance(input, dim, correction, keepdim):
-    """Two passes, in at least double precision of the input."""
-    wide = np.asarray(input, np.float64)
+def distances_squared(input, dim: tuple[int, ...]):
+    """The sum of (input - mean)^2 over dim, which is kept, of floats, in float64."""
+    total = np.add.reduce(input, dim, np.float64, keepdims=True)
+    mean = total / np.float64(count(input.shape, dim))
+    if input.size <= SLAB:
+        return slab_squared(input, mean, dim)
+    step, sums = SLAB * len(input) // input.size or 1, []
+    for start in range(0, len(input), step):
+        some = slice(start, start + step)
+        sums.append(slab_squared(input[some], mean if 0 in dim else mean[some], dim))
+    together = np.concatenate(sums)
+    return np.add.reduce(together, 0, keepdims=True) if 0 in dim else together
+
+
+def slab_squared(input, mean, dim: tuple[int, ...]):
+    far = np.subtract(input, mean, dtype=np.float64)
+    return np.add.reduce(far * far, dim, keepdims=True)
+
+
+def variance(input, dim: tuple[int, ...], correction, keepdim: bool):
+    squares = distances_squared(input, dim)
     freedom = max(0, count(input.shape, dim) - correction)
-    centred = wide - wide.mean(axis=dim, keepdims=True)
-    return np.sum(centred * centred, axis=dim, keepdims=keepdim) / np.float64(freedom)
+    return (squares if keepdim else squares.squeeze(dim)) / np.float64(freedom)
 
 
 @declare(

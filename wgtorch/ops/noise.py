@@ -76,7 +76,7 @@ def integers_below(input: Any, limit: int, shape: tuple[int, ...], generator: An
 )
 def _native_dropout(input, kept: Condition, scale: float):
     "input * scale where kept, else 0 times the input."
-    return input * np.where(kept, input.dtype.type(scale), input.dtype.type(0))
+    return input * (kept * input.dtype.type(scale))
 
 
 def check_probability(p: float) -> None:

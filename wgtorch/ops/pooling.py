@@ -3,65 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from wgtorch.dtype import DType, int32, int64, uint8
 from wgtorch.op import Facts, Map, Other, Pass, Structured, declare
+from wgtorch.ops.branches import choose
+from wgtorch.ops.pooled import Window
 from wgtorch.ops.samples import apart, normal
-from wgtorch.record import Record
 
 GROUP, MAX_GROUPS = 64, 65535
-
-
-class Window(Record):
-    """What is pooled: sizes as (vertical, horizontal) pairs."""
-
-    size: tuple[int, int]
-    step: tuple[int, int]
-    pad: tuple[int, int]
-    apart: tuple[int, int] = (1, 1)  # from one element of a window to the next
-    ceil: bool = False  # whether a window may reach over the end
-
-    def count(self, length: int, axis: int) -> int:
-        """How many windows there are along an axis."""
-        size, step, pad = self.size[axis], self.step[axis], self.pad[axis]
-        reach = self.apart[axis] * (size - 1) + 1
-        room = length + 2 * pad - reach
-        count = -(-room // step) + 1 if self.ceil else room // step + 1
-        if self.ceil and (count - 1) * step >= length + pad:
-            count -= 1  # the last one must start inside
-        return count
-
-    def out(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        *planes, height, width = shape
-        out = (self.count(height, 0), self.count(width, 1))
-        if min(out) < 1:
-            plane = planes[-1]
-            raise RuntimeError(
-                f"Given input size: ({plane}x{height}x{width}). Calculated output size:"
-                f" ({plane}x{max(out[0], 0)}x{max(out[1], 0)}). Output size is too small"
-            )
-        return (*planes, *out)
-
-    def elements(self, array: np.ndarray, fill: Any) -> Iterator[np.ndarray]:
-        """Of every window the first element, then the second ...; `fill` in the padding."""
-        out = self.out(array.shape)[-2:]
-        ends = [
-            max(0, (o - 1) * s + (n - 1) * a + 1 - length - p)
-            for o, s, n, a, length, p in zip(
-                out, self.step, self.size, self.apart, array.shape[-2:], self.pad, strict=True
-            )
-        ]
-        pads = [(0, 0)] * (array.ndim - 2) + list(zip(self.pad, ends, strict=True))
-        padded = np.pad(array, pads, constant_values=fill)
-        for ky in range(self.size[0]):
-            for kx in range(self.size[1]):
-                y, x = ky * self.apart[0], kx * self.apart[1]
-                rows = slice(y, y + (out[0] - 1) * self.step[0] + 1, self.step[0])
-                cols = slice(x, x + (out[1] - 1) * self.step[1] + 1, self.step[1])
-                yield padded[..., rows, cols]
 
 
 Pair = tuple[int, int]  # marks attributes that are pairs here
@@ -75,14 +28,16 @@ def lowest(dtype: np.dtype) -> Any:
 
 
 def best_of(input: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
-    """(values, places in the window) of the largest; NaN beats all."""
-    stack = np.stack(list(window.elements(input, lowest(input.dtype))))
-    inside = np.stack(list(window.elements(np.ones(input.shape, bool), False)))
-    ranks = np.where(inside, stack, lowest(input.dtype))
-    places = np.argmax(ranks, axis=0)
-    ties = np.take_along_axis(inside, places[None], 0)[0]
-    places = np.where(ties, places, np.argmax(inside, axis=0))  # a window of -inf beside padding
-    return np.take_along_axis(stack, places[None], 0)[0], places
+    """(values, places in the window) of the largest; NaN beats all, and the first of equals."""
+    plane = np.ones((1, *input.shape[-2:]), bool)
+    first = np.argmax(list(window.elements(plane, False)), axis=0)  # that is not padding
+    values: Any = lowest(input.dtype)
+    places = np.broadcast_to(first.astype(place_dtype(window).np), window.out(input.shape))
+    for place, element in enumerate(window.elements(input, lowest(input.dtype))):
+        beats = ~(element <= values) & (values == values)
+        places = choose(beats, places.dtype.type(place), places)
+        values = np.maximum(values, element)
+    return values, places
 
 
 def place_dtype(window: Window) -> DType:
@@ -186,6 +141,7 @@ def groups(count: int) -> tuple[int, int, int]:
 
 @declare(
     Structured,
+    by_first=True,
     shape=lambda grad_output, places, size, step, pad, apart, sizes: (*grad_output[:-2], *sizes),
     dtype=lambda grad_output, places, **attrs: grad_output,
     plan=back_plan,
@@ -199,14 +155,12 @@ def groups(count: int) -> tuple[int, int, int]:
 def _max_pool_backward(grad_output, places: Other, size: Pair, step: Pair, pad: Pair, apart: Pair,
                        sizes: Pair):  # fmt: skip
     "Each gradient put where the largest element of its window was."
-    out = np.zeros((*grad_output.shape[:-2], *sizes), grad_output.dtype)
-    planes, oy, ox, y, x = placed(places, Window(size, step, pad, apart))
-    np.add.at(
-        out.reshape(-1, *sizes),
-        (planes, y, x),
-        grad_output.reshape(-1, *grad_output.shape[-2:])[planes, oy, ox],
-    )
-    return out
+    window, shape = Window(size, step, pad, apart), grad_output.shape
+    padded = np.zeros((*shape[:-2], *window.room(sizes, shape)), grad_output.dtype)
+    zero = grad_output.dtype.type(0)
+    for place, there in enumerate(window.spots(padded, shape)):
+        there += choose(places == place, grad_output, zero)
+    return window.inner(padded, sizes)
 
 
 def placed(places: np.ndarray, window: Window) -> tuple[np.ndarray, ...]:
@@ -220,6 +174,7 @@ def placed(places: np.ndarray, window: Window) -> tuple[np.ndarray, ...]:
 
 @declare(
     Map,
+    by_first=True,
     shape=lambda input, places, size, step, pad, apart: places,
     dtype=lambda input, places, **attrs: input,
     shader="max_pool_pick.wgsl",
@@ -242,6 +197,7 @@ def _max_pool_pick(input, places: Other, size: Pair, step: Pair, pad: Pair, apar
 
 @declare(
     Map,
+    by_first=True,
     shape=lambda places, size, step, pad, apart, width: places,
     dtype=lambda places, **attrs: int64,
     shader="max_pool_indices.wgsl",
@@ -264,6 +220,7 @@ def _max_pool_indices(places: Other, size: Pair, step: Pair, pad: Pair, apart: P
 
 @declare(
     Structured,
+    by_first=True,
     shape=lambda input, size, step, pad, apart, ceil: (
         (Window(size, step, pad, apart, ceil).out(input),) * 2
     ),
@@ -284,6 +241,7 @@ def _max_pool(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool)
 
 @declare(
     Map,
+    by_first=True,
     shape=lambda input, size, step, pad, apart, ceil: Window(size, step, pad, apart, ceil).out(
         input
     ),
@@ -295,7 +253,8 @@ def _max_pool(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool)
 )
 def _max_pool_value(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool):
     "The largest of each window, where nothing is differentiated."
-    return best_of(input, Window(size, step, pad, apart, ceil))[0]
+    window = Window(size, step, pad, apart, ceil)
+    return reduce(np.maximum, window.elements(input, lowest(input.dtype)))
 
 
 # The mean of each window
@@ -328,6 +287,7 @@ def divisors(shape: tuple[int, ...], window: Window, counts_pad: bool, divisor: 
 
 @declare(
     Map,
+    by_first=True,
     shape=lambda grad_output, size, step, pad, ceil, counts_pad, divisor, sizes: (
         (*grad_output[:-2], *sizes)
     ),
@@ -348,24 +308,17 @@ def divisors(shape: tuple[int, ...], window: Window, counts_pad: bool, divisor: 
 def _avg_pool_backward(grad_output, size: Pair, step: Pair, pad: Pair, ceil: bool, counts_pad: bool,
                        divisor: int, sizes: Pair):  # fmt: skip
     "Each gradient shared among the elements of its window."
-    window = Window(size, step, pad, (1, 1), ceil)
-    share = grad_output / divisors((1, *sizes), window, counts_pad, divisor)
-    tall = [
-        (o - 1) * s + n + p
-        for o, s, n, p in zip(grad_output.shape[-2:], step, size, pad, strict=True)
-    ]
-    room = [max(t, n + 2 * p) for t, n, p in zip(tall, sizes, pad, strict=True)]
-    padded = np.zeros((*grad_output.shape[:-2], *room), share.dtype)
-    for ky in range(size[0]):
-        for kx in range(size[1]):
-            rows = slice(ky, ky + (grad_output.shape[-2] - 1) * step[0] + 1, step[0])
-            cols = slice(kx, kx + (grad_output.shape[-1] - 1) * step[1] + 1, step[1])
-            padded[..., rows, cols] += share
-    return padded[..., pad[0] : pad[0] + sizes[0], pad[1] : pad[1] + sizes[1]]
+    window, shape = Window(size, step, pad, (1, 1), ceil), (1, *sizes)
+    share = grad_output / divisors(shape, window, counts_pad, divisor)
+    padded = np.zeros((*share.shape[:-2], *window.room(sizes, share.shape)), share.dtype)
+    for there in window.spots(padded, share.shape):
+        there += share
+    return window.inner(padded, shape)
 
 
 @declare(
     Map,
+    by_first=True,
     shape=lambda input, size, step, pad, ceil, counts_pad, divisor: Window(
         size, step, pad, ceil=ceil
     ).out(input),

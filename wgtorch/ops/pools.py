@@ -8,7 +8,7 @@ from typing import Any
 from wgtorch.dtype import DType, int64
 from wgtorch.integers import integers
 from wgtorch.op import composite
-from wgtorch.ops.pooling import Window
+from wgtorch.ops.pooled import Window
 from wgtorch.ops.samples import apart, normal
 from wgtorch.ops.whole_means import whole_means
 

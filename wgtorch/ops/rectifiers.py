@@ -12,6 +12,7 @@ from wgtorch.ops.arguments import (
     nothing_for_other,
     unsupported,
 )
+from wgtorch.ops.branches import choose
 from wgtorch.ops.clipping import clip
 from wgtorch.ops.samples import apart, normal, options, unary
 from wgtorch.ops.softmax import is_recorded
@@ -52,7 +53,7 @@ def relu(input):
 )
 def _where_positive(input, other):
     "input where other is positive or NaN, else 0: the gradient of relu"
-    return np.where(other <= 0, np.zeros_like(input), input)
+    return choose(other <= 0, input.dtype.type(0), input)
 
 
 @elementwise(
@@ -116,7 +117,7 @@ def celu(input, alpha: float = 1.0):
 )
 def _prelu_kernel(input, weight):
     "input where positive, else weight * input; weight broadcasts"
-    return np.where(input > 0, input, input * weight)
+    return choose(input > 0, input, input * weight)
 
 
 @composite(
@@ -245,7 +246,7 @@ def whole_threshold(door):
 )
 def threshold(input, threshold: float, value: float):
     "input where it is above threshold, else value"
-    return np.where(input <= threshold, input.dtype.type(value), input)
+    return choose(input <= threshold, input.dtype.type(value), input)
 
 
 # Shrinkage
@@ -265,7 +266,7 @@ def of_shrinkage(grad, input, lambd):
 )
 def hardshrink(input, lambd: float = 0.5):
     "0 where input is in [-lambd, lambd], else input"
-    return np.where((input >= -lambd) & (input <= lambd), np.zeros_like(input), input)
+    return choose((input >= -lambd) & (input <= lambd), input.dtype.type(0), input)
 
 
 def checked_lambda(door):
@@ -292,9 +293,9 @@ def checked_lambda(door):
 )
 def softshrink(input, lambd: float = 0.5):
     "input moved towards 0 by lambd, no further than 0"
-    near = np.where(np.abs(input) <= lambd, np.zeros_like(input), input)
-    below = np.where(input < -lambd, input + lambd, near)
-    return np.where(input > lambd, input - lambd, below)
+    near = choose(np.abs(input) <= lambd, input.dtype.type(0), input)
+    below = choose(input < -lambd, input + lambd, near)
+    return choose(input > lambd, input - lambd, below)
 
 
 @composite(samples=unary(), torch=F + "tanhshrink")

@@ -14,6 +14,7 @@ import numpy as np
 
 from wgtorch.dtype import bool_, int64
 from wgtorch.layout import Layout, without, wrap_dim
+from wgtorch.lazy import Lazy
 from wgtorch.op import Facts, Index, Other, Structured, composite, declare
 from wgtorch.ops.arguments import as_element
 from wgtorch.ops.grouping import Meeting, grouped
@@ -30,6 +31,8 @@ from wgtorch.ops.scattering import SCATTERS, about, has_atomics, join, lowest_in
 from wgtorch.storage import View
 
 WIDE = 8
+MUCH = 1 << 16  # elements, which are added one by one in half a millisecond
+sparse = Lazy("scipy.sparse")
 
 
 def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
@@ -39,8 +42,23 @@ def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
     size = out.shape[dim]
     if source.size:
         index = rows(name, index, size, dim, lowest_index(name, size))
-        join(out, (slice(None),) * dim + (index,), source, how)
+        if how == "sum" and dim == 0 and source.size >= MUCH and is_blank(out):
+            add_rows(out.reshape(size, -1), index.ravel(), source.reshape(index.size, -1))
+        else:
+            join(out, (slice(None),) * dim + (index,), source, how)
     return out.reshape(shape)
+
+
+def is_blank(out: np.ndarray) -> bool:
+    return out.dtype.kind in "fc" and out.flags.c_contiguous and not out.any()
+
+
+def add_rows(out: np.ndarray, index: np.ndarray, source: np.ndarray) -> None:
+    """Rows added to zeros in the order of the index, as a product with a matrix of few ones."""
+    found = np.bincount(index, minlength=len(out))
+    ends = np.concatenate([[0], np.cumsum(found)])
+    ones, columns = np.ones(len(index), out.dtype), np.argsort(index, kind="stable")
+    out += sparse.csr_array((ones, columns, ends), (len(out), len(index))) @ source
 
 
 def rows_meeting(facts: Facts, how: str, layout: Layout, index: Layout) -> Meeting:

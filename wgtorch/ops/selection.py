@@ -17,6 +17,7 @@ from wgtorch.ops.arguments import (
     unsupported,
 )
 from wgtorch.ops.batched import STATIC, refuse
+from wgtorch.ops.branches import FEW, choose
 from wgtorch.ops.clipping import clip
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
@@ -76,7 +77,7 @@ def beside(number, other):
 )
 def where(condition: Condition, input, other):
     "input where condition, else other; with a condition alone, where it holds (see nonzero)"
-    return np.where(condition, input, other)
+    return choose(condition, input, other)
 
 
 def masked(door):
@@ -117,7 +118,11 @@ def masked(door):
 )
 def masked_fill(input, mask: Condition, value: Other):
     "input, but value where mask"
-    return np.where(mask, np.asarray(value, input.dtype), input)
+    if mask.size < FEW and mask.shape == input.shape and input.shape:
+        result = input.copy()
+        result[mask] = value
+        return result
+    return choose(mask, np.asarray(value, input.dtype), input)
 
 
 @elementwise(
@@ -353,4 +358,4 @@ def of_one_dtype(door):
 )
 def heaviside(input, values):
     "0 where input is negative or NaN, values where it is 0, 1 where it is positive"
-    return np.where(input == 0, values, (input > 0).astype(input.dtype))
+    return choose(input == 0, values, (input > 0).astype(input.dtype))

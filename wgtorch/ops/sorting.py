@@ -39,6 +39,7 @@ def samples(rng) -> Iterator[tuple[tuple, dict[str, Any]]]:
     shape=lambda input, dim, descending: (input, input),
     dtype=lambda input, **attrs: (input, int64),
     outputs=("values", "indices"),
+    by_first="dim",
     plan=sort_plan,
     vjp={
         "input": lambda grad, indices, input_shape, dim: (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.dtype import int64
-from wgtorch.ops.pooling import Window
+from wgtorch.ops.pooled import Window
 
 
 def whole_means(input: Any, axes: list[tuple[int, int, int]], ceil: bool, counts_pad: bool,
