@@ -222,6 +222,13 @@ def test_choosing_without_branches_is_where(kind):
             assert got.tobytes() == want.tobytes()
 
 
+def test_a_value_for_each_of_a_batch_fills_a_mask():
+    fill = torch.func.vmap(lambda x, mask, value: x.masked_fill(mask, value))
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    got = fill(torch.zeros(2, 3), mask, torch.tensor([1.0, 2.0]))
+    assert got.tolist() == [[1, 0, 1], [0, 2, 0]]
+
+
 @pytest.mark.parametrize("largest", [True, False])
 def test_the_foremost_are_those_of_a_sort(largest):
     rng = np.random.default_rng(4)
@@ -233,7 +240,8 @@ def test_the_foremost_are_those_of_a_sort(largest):
                 assert got[0].equal(want[0].narrow(dim, 0, k))
                 assert got[1].equal(want[1].narrow(dim, 0, k))
     x[3, 5] = torch.nan
-    assert x.topk(2, 1).indices[3].tolist() == [5, 0]
+    assert x.topk(2, 1, largest).indices[3].tolist() == ([5, 0] if largest else [0, 1])
+    assert torch.ones(0, 8).topk(2, 1, largest).values.shape == (0, 2)
 
 
 def test_many_rows_are_added_in_the_order_of_the_index():
@@ -244,6 +252,14 @@ def test_many_rows_are_added_in_the_order_of_the_index():
     np.add.at(want, index.numpy(), source.numpy())
     got = torch.zeros(50, 24).index_add(0, index, source)
     assert got.numpy().tobytes() == want.tobytes()
+    minus = torch.full((50, 24), -0.0).index_add(0, index, source)
+    assert minus[45].signbit().all() and minus[:40].equal(got[:40])
+    source[1, 1] = torch.inf
+    there = torch.zeros(50, 24, dtype=torch.complex64).index_add(0, index, source + 1j)
+    assert there[index[1], 1].real == torch.inf and not there.isnan().any()
+    source[1, 1] = want[0, 0] = 0
+    want = np.zeros((50, 24), np.float32)
+    np.add.at(want, index.numpy(), source.numpy())
     again = torch.ones(50, 24).index_add_(0, index.int(), source)
     np.testing.assert_allclose(again.numpy(), want + 1, atol=2e-5)
     with pytest.raises(IndexError, match="index out of range in self|out of bounds"):
@@ -285,6 +301,14 @@ def test_what_a_thread_raises_is_raised_once_all_are_done(three):
     assert sorted(done) == [(start, start + 8) for start in range(8, 96, 8)]
     threads.share(96, 5, lambda start, stop: done.append((start, stop)))
     assert [stop for _, stop in sorted(done[11:])] == [19, 38, 57, 76, 96]
+
+
+def test_no_more_threads_start_than_help(x, monkeypatch):
+    started = []
+    monkeypatch.setattr(settings.Process, "threads", 5000)
+    monkeypatch.setattr(threads, "MOST", 3)
+    monkeypatch.setattr(threads.Helpers, "join", lambda self, work, count: started.append(count))
+    assert (x + x).sum() == 2 * x.sum() and set(started) == {2}
 
 
 def test_helpers_that_cannot_start_are_not_waited_for(three, monkeypatch):

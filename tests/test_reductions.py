@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wgtorch as torch
+from wgtorch import settings
 from wgtorch.backends.webgpu.walks import walk
 from wgtorch.dtype import DType
 from wgtorch.layout import Layout
@@ -290,3 +291,21 @@ def test_a_reduction_whose_functions_have_no_float64_says_so(traits):
     with pytest.raises(TypeError, match=r"cannot compute it in float64; use .float\(\)"):
         x.nansum().item()
     assert x.sum().item() == x.amax().item() * 3 == 3
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [((300_000, 2), 0), ((100_003, 3), 0), ((2, 70_001, 4), 1), ((40_000, 4, 2), (0, 1)),
+     ((3000, 5, 30), (0, 2)), ((200_000,), 0), ((33, 65, 130), (0, 1, 2))],
+)  # fmt: skip
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sums_of_many_lose_nothing_whichever_way_they_lie(shape, dim, threads, monkeypatch):
+    monkeypatch.setattr(settings.Process, "threads", threads)
+    x = torch.full(shape, 0.1)
+    for t in (x, x.flip(0), x[..., :1].expand(shape), x.mT.contiguous().mT if x.ndim > 1 else x):
+        exact = np.add.reduce(t.numpy(), dim, np.float64)
+        np.testing.assert_allclose(t.sum(dim).numpy(), exact, rtol=4e-6)
+        np.testing.assert_allclose(t.nansum(dim).numpy(), exact, rtol=4e-6)
+        np.testing.assert_allclose(t.mean(dim).numpy(), np.full_like(exact, 0.1), rtol=4e-6)
+        np.testing.assert_allclose(t.norm(dim=dim).numpy() ** 2, exact / 10, rtol=8e-6)
+        np.testing.assert_allclose(t.double().sum(dim).numpy(), exact, rtol=1e-14)

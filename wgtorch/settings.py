@@ -96,7 +96,7 @@ def is_warn_always_enabled() -> bool:
 def threads_at_first() -> int:
     """As many as OMP_NUM_THREADS says; else as there are cores that this process may use."""
     said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if said.isdecimal() and int(said):
+    if said.isdecimal() and 0 < int(said) < 1 << 16:
         return int(said)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -186,8 +186,8 @@ def way(call: Call) -> Callable[[Call, Arrays], Any] | None:
         alone = 0 not in op.dims(call.layouts[0].shape, **call.attrs)
     elif op.by_first == "dim":
         alone = wrap_dim(call.attrs["dim"], len(call.layouts[0].shape)) != 0
-    else:
-        alone = True
+    else:  # windows: of large ones many steps are taken, each on few elements
+        alone = min(call.layouts[0].numel, call.outs[0].numel) >= SOME // 4
     return by_rows if alone else None
 
 

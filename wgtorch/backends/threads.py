@@ -12,6 +12,7 @@ from wgtorch.backends.quiet import IGNORE, hush
 from wgtorch.settings import get_num_threads
 
 EACH = 4  # ranges for each thread
+MOST = 64  # threads, of which memory does not keep more busy
 Range = Callable[[int, int], None]  # does what is to be done from here to there
 
 
@@ -77,7 +78,7 @@ def share(size: int, most: int, do: Range) -> None:
 
     There are more ranges than threads: one that has to wait for its core then does fewer.
     """
-    threads = get_num_threads()
+    threads = min(get_num_threads(), MOST)
     count = min(threads * EACH, size, most)
     if threads < 2 or count < 2:
         return do(0, size)

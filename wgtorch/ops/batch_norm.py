@@ -9,6 +9,7 @@ import numpy as np
 from wgtorch.backend import fulfil
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Maybe, Reduction, composite, declare, elementwise
+from wgtorch.ops.adding import average
 from wgtorch.ops.arguments import floats_only
 from wgtorch.ops.moments import MOMENTS, distances_squared
 from wgtorch.ops.normalization import (
@@ -38,7 +39,7 @@ from wgtorch.ops.softmax import is_recorded
 )
 def _batch_stats(input, dim: object, keepdim: bool, eps: float):
     "(mean, 1 / sqrt(variance + eps), unbiased variance) over dim, in one pass."
-    mean, squares = np.mean(input, axis=dim, keepdims=keepdim), distances_squared(input, dim)
+    mean, squares = average(input, dim, keepdim), distances_squared(input, dim)
     squares = squares if keepdim else squares.squeeze(dim)
     n = count(input.shape, dim)
     return mean, 1 / np.sqrt(squares / np.float64(n) + eps), squares / np.float64(n - 1)

@@ -6,12 +6,14 @@ threads keep them in registers where few are wanted, workgroups narrow down how 
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 
 from wgtorch.dtype import int32, int64
 from wgtorch.layout import wrap_dim
 from wgtorch.op import Facts, Pass, Structured, declare
-from wgtorch.ops.ordering import MAX_GROUPS, groups, last, order, ordered, said
+from wgtorch.ops.ordering import MAX_GROUPS, extreme, groups, last, order, ordered, said
 from wgtorch.ops.samples import apart, ties
 from wgtorch.record import Record
 
@@ -184,24 +186,29 @@ def few_plan(facts: Facts) -> list[Pass] | None:
 )
 def _few(input, k: int, dim: int, largest: bool):
     "(the k largest or smallest along dim in order, where they were); equals as they came."
-    length, is_nan = input.shape[dim], input.dtype.kind in "fc" and np.isnan(np.min(input))
-    if k * SPARE > length or is_nan:
+    length, is_float = input.shape[dim], input.dtype.kind == "f"
+    sorts_fast = input.dtype.itemsize < 4 and not is_float  # by counting
+    few = k * SPARE > length or not input.size
+    if few or sorts_fast or (is_float and not largest and np.isnan(np.min(input))):
         places = np.take(order(input, dim, largest), np.arange(k), dim)
     else:
         rows = np.moveaxis(input, dim, -1)
-        places = np.moveaxis(selected(rows.reshape(-1, length), k, largest), -1, 0)
-        places = np.moveaxis(places.reshape(k, *rows.shape[:-1]), 0, dim)
+        places = selected(rows.reshape(-1, length), k, largest).reshape(*rows.shape[:-1], k)
+        places = np.moveaxis(places, -1, dim)
     return np.take_along_axis(input, places, dim), places
 
 
 def selected(rows: np.ndarray, k: int, largest: bool) -> np.ndarray:
-    """Where the k foremost of each row are, in order, found without sorting the others."""
-    place = rows.shape[1] - k if largest else k - 1
-    last = np.partition(rows, place)[:, place, None]
-    before, level = rows > last if largest else rows < last, rows == last
-    free = k - before.sum(1, keepdims=True)  # places that are left for those like the last
-    if (level.sum(1, keepdims=True) > free).any():
-        level &= np.cumsum(level, 1) <= free
-    places = np.nonzero(before | level)[1].reshape(-1, k)
-    ranks = order(np.take_along_axis(rows, places, 1), 1, largest)
+    """Where the k foremost of each row are, in order, without sorting the others: they lie in those
+    k stretches of the row whose own foremost are."""
+    count, length = rows.shape
+    size = isqrt(length // k)
+    if length % size:  # what is added loses to all, also as it comes last
+        short = size - length % size
+        rows = np.pad(rows, ((0, 0), (0, short)), constant_values=extreme(rows.dtype, not largest))
+    stretches = rows.reshape(count, -1, size)
+    best = stretches.max(2) if largest else stretches.min(2)
+    chosen = np.sort(order(best, 1, largest)[:, :k], 1)
+    places = (chosen[:, :, None] * size + np.arange(size)).reshape(count, -1)
+    ranks = order(np.take_along_axis(rows, places, 1), 1, largest)[:, :k]
     return np.take_along_axis(places, ranks, 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtorch.op import Reduction, composite, declare
+from wgtorch.ops.adding import add_up, average
 from wgtorch.ops.reductions import count, folding, spread
 from wgtorch.ops.samples import normal
 
@@ -171,7 +172,7 @@ BOTH = {"outputs": ("_first", "_mean"), "differentiable": (True, True), "result"
 )
 def var_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool = False):
     "(variance, mean) over dim, in one pass."
-    return variance(input, dim, correction, keepdim), np.mean(input, axis=dim, keepdims=keepdim)
+    return variance(input, dim, correction, keepdim), average(input, dim, keepdim)
 
 
 @declare(
@@ -189,7 +190,7 @@ def var_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool 
 def std_mean(input, dim: object = None, *, correction: float = 1, keepdim: bool = False):
     "(standard deviation, mean) over dim, in one pass."
     spread_ = np.sqrt(variance(input, dim, correction, keepdim))
-    return spread_, np.mean(input, axis=dim, keepdims=keepdim)
+    return spread_, average(input, dim, keepdim)
 
 
 # Logarithms of sums
@@ -253,7 +254,7 @@ def of_length(grad, input, result, dim, keepdim):
 )
 def _length(input, dim: object = None, keepdim: bool = False):
     "Euclidean length over dim."
-    return np.sqrt(np.sum(input * input, axis=dim, keepdims=keepdim))
+    return np.sqrt(add_up(input * input, dim, keepdim))
 
 
 def powers(input, p: float, dim, keepdim: bool):

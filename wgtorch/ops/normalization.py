@@ -10,6 +10,7 @@ import numpy as np
 from wgtorch.dtype import bfloat16, float16, float32
 from wgtorch.integers import int_tuple
 from wgtorch.op import Maybe, Reduction, Rowwise, composite, declare, elementwise
+from wgtorch.ops.adding import add_up
 from wgtorch.ops.arguments import floats_only
 from wgtorch.ops.complexes import complex_
 from wgtorch.ops.samples import normal
@@ -55,7 +56,7 @@ def _with_normed(grad, input, mean, rstd):
 )
 def _sums_of_parts(input, dim: object, keepdim: bool):
     "(sum of the real parts, sum of the imaginary parts) over dim: two folds in one."
-    sums = np.add.reduce(input, dim, keepdims=keepdim)
+    sums = add_up(input, dim, keepdim)
     return np.real(sums), np.imag(sums)
 
 

@@ -188,3 +188,10 @@ def order(input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
         return np.argsort(input, axis=dim, kind="stable")
     back = np.argsort(np.flip(input, dim), axis=dim, kind="stable")
     return input.shape[dim] - 1 - np.flip(back, dim)
+
+
+def extreme(kind: np.dtype, largest: bool) -> float:
+    """The largest or smallest number of a dtype."""
+    if kind.kind == "f":
+        return np.inf if largest else -np.inf
+    return np.iinfo(kind).max if largest else np.iinfo(kind).min

@@ -11,10 +11,12 @@ import numpy as np
 from wgtorch.dtype import DType, int32, int64, uint8
 from wgtorch.op import Facts, Map, Other, Pass, Structured, declare
 from wgtorch.ops.branches import choose
+from wgtorch.ops.ordering import extreme
 from wgtorch.ops.pooled import Window
 from wgtorch.ops.samples import apart, normal
 
 GROUP, MAX_GROUPS = 64, 65535
+FEW_TAPS = 64  # of a window, that the cpu goes through one by one
 
 
 Pair = tuple[int, int]  # marks attributes that are pairs here
@@ -23,17 +25,18 @@ Pair = tuple[int, int]  # marks attributes that are pairs here
 # The largest of each window
 
 
-def lowest(dtype: np.dtype) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
 def best_of(input: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
     """(values, places in the window) of the largest; NaN beats all, and the first of equals."""
     plane = np.ones((1, *input.shape[-2:]), bool)
     first = np.argmax(list(window.elements(plane, False)), axis=0)  # that is not padding
-    values: Any = lowest(input.dtype)
+    values: Any = extreme(input.dtype, largest=False)
+    if window.size[0] * window.size[1] > FEW_TAPS:
+        stack = np.stack(list(window.elements(input, values)))
+        places = np.argmax(stack, axis=0)
+        best = np.take_along_axis(stack, places[None], 0)[0]
+        return best, np.where(best == values, first, places)
     places = np.broadcast_to(first.astype(place_dtype(window).np), window.out(input.shape))
-    for place, element in enumerate(window.elements(input, lowest(input.dtype))):
+    for place, element in enumerate(window.elements(input, extreme(input.dtype, largest=False))):
         beats = ~(element <= values) & (values == values)
         places = choose(beats, places.dtype.type(place), places)
         values = np.maximum(values, element)
@@ -156,6 +159,11 @@ def _max_pool_backward(grad_output, places: Other, size: Pair, step: Pair, pad: 
                        sizes: Pair):  # fmt: skip
     "Each gradient put where the largest element of its window was."
     window, shape = Window(size, step, pad, apart), grad_output.shape
+    if size[0] * size[1] > FEW_TAPS:
+        out, flat = np.zeros((*shape[:-2], *sizes), grad_output.dtype), (-1, *shape[-2:])
+        planes, _, _, y, x = placed(places, window)
+        np.add.at(out.reshape(-1, *sizes), (planes, y, x), grad_output.reshape(flat))
+        return out
     padded = np.zeros((*shape[:-2], *window.room(sizes, shape)), grad_output.dtype)
     zero = grad_output.dtype.type(0)
     for place, there in enumerate(window.spots(padded, shape)):
@@ -254,7 +262,7 @@ def _max_pool(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool)
 def _max_pool_value(input, size: Pair, step: Pair, pad: Pair, apart: Pair, ceil: bool):
     "The largest of each window, where nothing is differentiated."
     window = Window(size, step, pad, apart, ceil)
-    return reduce(np.maximum, window.elements(input, lowest(input.dtype)))
+    return reduce(np.maximum, window.elements(input, extreme(input.dtype, largest=False)))
 
 
 # The mean of each window

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from wgtorch.op import Reduction, composite, declare
+from wgtorch.ops.adding import add_up, average
 from wgtorch.ops.arguments import one_dim
+from wgtorch.ops.branches import choose
 from wgtorch.ops.samples import apart, bools, integers, normal
 
 
@@ -62,7 +64,7 @@ def count(shape, dim) -> int:
 )
 def sum_(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Sum over dim (all of them by default). Integers are added as int64."
-    return np.add.reduce(input, dim, input.dtype, keepdims=keepdim)
+    return add_up(input, dim, keepdim)
 
 
 NO_MEAN = (
@@ -95,7 +97,7 @@ def of_fractions(args, given):
 )
 def mean(input, dim: object = None, keepdim: bool = False, *, dtype: object = None):
     "Mean over dim (all of them by default)."
-    return np.add.reduce(input, dim, keepdims=keepdim) / np.float64(count(input.shape, dim))
+    return average(input, dim, keepdim)
 
 
 @declare(
@@ -112,7 +114,7 @@ def mean(input, dim: object = None, keepdim: bool = False, *, dtype: object = No
 )
 def _nansum(input, dim: object = None, keepdim: bool = False):
     "Sum of what is not NaN, of floats."
-    return np.nansum(input, axis=dim, keepdims=keepdim)
+    return add_up(choose(np.isnan(input), input.dtype.type(0), input), dim, keepdim)
 
 
 def holes(rng, *shape):

@@ -42,7 +42,8 @@ def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
     size = out.shape[dim]
     if source.size:
         index = rows(name, index, size, dim, lowest_index(name, size))
-        if how == "sum" and dim == 0 and source.size >= MUCH and is_blank(out):
+        wide = source.size >= MUCH and source.size >= index.size * WIDE
+        if wide and how == "sum" and dim == 0 and is_blank(out):
             add_rows(out.reshape(size, -1), index.ravel(), source.reshape(index.size, -1))
         else:
             join(out, (slice(None),) * dim + (index,), source, how)
@@ -50,7 +51,8 @@ def rows_put(input, index, source, dim: int, name: str, how: str) -> np.ndarray:
 
 
 def is_blank(out: np.ndarray) -> bool:
-    return out.dtype.kind in "fc" and out.flags.c_contiguous and not out.any()
+    """Whether all are +0, of real floats: a one times an infinity is only there just that."""
+    return out.dtype.kind == "f" and out.flags.c_contiguous and not out.view(np.uint8).any()
 
 
 def add_rows(out: np.ndarray, index: np.ndarray, source: np.ndarray) -> None:

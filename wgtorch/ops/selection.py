@@ -118,7 +118,7 @@ def masked(door):
 )
 def masked_fill(input, mask: Condition, value: Other):
     "input, but value where mask"
-    if mask.size < FEW and mask.shape == input.shape and input.shape:
+    if mask.shape == input.shape and input.shape and not value.shape and mask.size < FEW:
         result = input.copy()
         result[mask] = value
         return result
