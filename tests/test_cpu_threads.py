@@ -13,7 +13,7 @@ import wgtorch as torch
 from wgtorch import registry, settings
 from wgtorch.backends import cpu, parted, threads
 from wgtorch.backends.cpu import WIDE
-from wgtorch.backends.formulas import traced
+from wgtorch.backends.formulas import formula
 from wgtorch.op import REGISTRY, Elementwise, Reduction, Rowwise
 from wgtorch.ops.branches import choose
 
@@ -58,21 +58,21 @@ def test_a_formula_is_what_the_reference_computes(case):
             pytest.skip("takes a number")
     typed = op.typed[tuple([torch.from_numpy(np.atleast_1d(a)).dtype for a in case.args])]
     attrs = {n: case.attrs.get(n, default) for n, default in op.attrs.items()}
-    formula = traced(typed, attrs)
-    if formula is None:
+    steps = formula(typed, attrs)
+    if steps is None:
         pytest.skip("is more than ufuncs")
     given = [np.asarray(a, kind) for a, kind in zip(case.args, typed.kinds, strict=True)]
     with np.errstate(all="ignore"):
         want = op.reference(*given, **attrs)
         out = np.empty(want.shape, typed.dtype.np)
-        formula.compute(given, out)
+        steps.compute(given, out)
     np.testing.assert_array_equal(out, np.asarray(want, typed.dtype.np))
 
 
 def test_formulas_are_found():
     def found(name, kind=torch.float32):
         op = REGISTRY[name]
-        return traced(op.typed[(kind,) * len(op.inputs)], dict.fromkeys(op.attrs, 0.5))
+        return formula(op.typed[(kind,) * len(op.inputs)], dict.fromkeys(op.attrs, 0.5))
 
     assert found("add").ufunc is np.add and found("exp").ufunc is np.exp
     assert found("gelu").ufunc is None and found("addcmul").ufunc is None

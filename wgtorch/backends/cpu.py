@@ -12,7 +12,7 @@ import numpy as np
 
 from wgtorch.arrays import seen
 from wgtorch.backends import parted
-from wgtorch.backends.formulas import settled
+from wgtorch.backends.formulas import formula, settled
 from wgtorch.backends.parted import MANY, SOME
 from wgtorch.backends.quiet import IGNORE, hush, restore
 from wgtorch.device import Device
@@ -23,6 +23,7 @@ from wgtorch.op import Join
 from wgtorch.storage import Lens, Storage, Value, View, gift
 
 new = object.__new__
+NO_ATTRS: dict = {}
 WIDE = {float16: np.dtype(np.float32), bfloat16: np.dtype(np.float32)}  # what halves compute in
 
 
@@ -110,8 +111,8 @@ class CPU:
         ready = call.ready
         if ready is None:
             ready = call.ready = self._prepared(call)
-        reference, attrs, dtype, out, computes, halves = ready
-        arrays = self._arrays(args)
+        reference, attrs, dtype, out, computes, halves, is_list = ready
+        arrays = [self._arrays(args[0])] if is_list else self._arrays(args)
         if halves:
             arrays = widened(arrays, call.dtypes)
         token = hush(IGNORE) if computes else None
@@ -128,14 +129,16 @@ class CPU:
     def _prepared(self, call):
         """(the reference, where it just takes the inputs, then attributes, and gives one result;
         those, or else a way to do it in parts; its dtype and layout; whether it computes, and does
-        not only move, numbers; whether some of these are halves)."""
+        not only move, numbers; whether some of these are halves; whether a list of tensors is its
+        only input)."""
         op = call.op
         way = parted.way(call)
         simple = op.is_straight and not (op.outputs or op.starts_as or way)
         attrs = [call.attrs[name] for name in op.attrs] if simple else way
         reference = op.reference if simple else None
         computes = not isinstance(op, Join)
-        return reference, attrs, call.out_dtypes[0], call.outs[0], computes, has_halves(call.dtypes)
+        is_list, halves = list(map(type, call.dtypes)) == [tuple], has_halves(call.dtypes)
+        return reference, attrs, call.out_dtypes[0], call.outs[0], computes, halves, is_list
 
     def _several(self, call, args, arrays, way):
         if call.op.starts_as:
@@ -178,8 +181,8 @@ class CPU:
 
     def overwrite(self, typed, storage, layout, other) -> bool:
         """Lets a ufunc write over its first operand, all of a storage; False where it cannot."""
-        dtype, steps = storage.value.dtype, settled[typed]
-        ufunc = steps and steps.ufunc
+        dtype, steps = storage.value.dtype, settled.get(typed) or formula(typed, NO_ATTRS)
+        ufunc = steps.ufunc if steps else None
         if ufunc is None or dtype.encoding is not None or type(storage) is Lens:
             return False
         operand = self._read(other) if isinstance(other, View) else number(other, dtype.np)

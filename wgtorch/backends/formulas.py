@@ -67,10 +67,15 @@ class Formula:
                 ufunc(*inputs, out=out)
 
 
-def traced(typed: TypedOp, attrs: dict[str, Any]) -> Formula | None:
-    """The formula of an op; None where it is more than ufuncs, and of halves, which are rounded."""
-    if type(typed.op) is not Elementwise or typed.compute in HALVES:  # or a user's function
+def formula(typed: TypedOp, attrs: dict[str, Any]) -> Formula | None:
+    """The formula of an op; None where it is more than ufuncs, of halves, which are rounded, and of
+    users' functions, which may not expect such operands."""
+    if type(typed.op) is not Elementwise or typed.compute in HALVES:
         return None
+    return traced(typed, attrs) if attrs else settled[typed]
+
+
+def traced(typed: TypedOp, attrs: dict[str, Any]) -> Formula | None:
     steps: list[tuple] = []
     operands = [Term(steps, kind) for kind in typed.kinds]
     try:
@@ -84,7 +89,3 @@ def traced(typed: TypedOp, attrs: dict[str, Any]) -> Formula | None:
 
 
 settled = Table(lambda typed: traced(typed, {}))  # of ops without attributes
-
-
-def formula(typed: TypedOp, attrs: dict[str, Any]) -> Formula | None:
-    return traced(typed, attrs) if attrs else settled[typed]

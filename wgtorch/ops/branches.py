@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wgtorch.ops.bare import where
+
 FEW = 1 << 14  # elements, of which np.where takes less than five steps do
 WORDS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}  # integers by their bytes
 
@@ -13,11 +15,11 @@ WORDS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}  # integers by their
 def choose(condition: Any, input: Any, other: Any) -> Any:
     """`input` where the condition, of bools, else `other`; numbers, too."""
     if condition.size < FEW or condition.dtype != bool:
-        return np.where(condition, input, other)
+        return where(condition, input, other)
     dtype = np.result_type(input, other)
     word = WORDS.get(dtype.itemsize)
     if word is None or dtype.hasobject:
-        return np.where(condition, input, other)
+        return where(condition, input, other)
     mask = np.negative(condition.view(np.int8)).astype(word, copy=False)  # all bits, or none
     chosen, instead = (np.asarray(a, dtype).view(word) for a in (input, other))
     shape = np.broadcast_shapes(mask.shape, chosen.shape, instead.shape)

@@ -10,6 +10,7 @@ from wgtorch.errors import ShapeError
 from wgtorch.layout import Layout, remembered, wrap_dim
 from wgtorch.op import Join, Tensors, composite, declare
 from wgtorch.ops.arguments import no_element, several
+from wgtorch.ops.bare import concatenate
 from wgtorch.ops.samples import normal
 from wgtorch.ops.slants import diagonal_layout
 from wgtorch.ops.views import select_layout, slice_layout
@@ -99,7 +100,7 @@ NO_CAT = ValueError, "torch.cat(): expected a non-empty list of Tensors"
 def _cat(tensors: Tensors, dim: int):
     "`cat`, its arguments checked."
     try:
-        return np.concatenate(tensors, dim)
+        return concatenate(tensors, dim)
     except ValueError:  # numpy does not leave empty vectors out
         return np.concatenate([t for t in tensors if t.shape != (0,)], dim)
 

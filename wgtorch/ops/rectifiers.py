@@ -12,8 +12,8 @@ from wgtorch.ops.arguments import (
     nothing_for_other,
     unsupported,
 )
+from wgtorch.ops.bare import clip
 from wgtorch.ops.branches import choose
-from wgtorch.ops.clipping import clip
 from wgtorch.ops.samples import apart, normal, options, unary
 from wgtorch.ops.softmax import is_recorded
 

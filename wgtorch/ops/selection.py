@@ -16,9 +16,9 @@ from wgtorch.ops.arguments import (
     required,
     unsupported,
 )
+from wgtorch.ops.bare import clip
 from wgtorch.ops.batched import STATIC, refuse
 from wgtorch.ops.branches import FEW, choose
-from wgtorch.ops.clipping import clip
 from wgtorch.ops.samples import above, apart, binary, bools, normal, unary
 from wgtorch.storage import View
 
