@@ -10,7 +10,7 @@ import pytest
 from op_cases import arrays, assert_same, cases_of, is_elementwise, parameters, run, tensors
 
 import wgtorch as torch
-from wgtorch import registry, settings
+from wgtorch import nn, registry, settings
 from wgtorch.backends import cpu, parted, threads
 from wgtorch.backends.cpu import WIDE
 from wgtorch.backends.formulas import formula
@@ -161,7 +161,10 @@ def does_rows_alone(op, first, attrs):
     return first.ndim and (op.by_first is True or attrs["dim"] % first.ndim)
 
 
-BY_ROWS = [op for op in REGISTRY.values() if isinstance(op, Rowwise) or getattr(op, "by_first", 0)]
+BY_ROWS = [
+    op for op in REGISTRY.values()
+    if isinstance(op, Rowwise) or getattr(op, "by_first", "") in (True, "dim")
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("op", BY_ROWS, ids=lambda op: op.name)
@@ -190,6 +193,21 @@ def test_rows(three, op, monkeypatch):
         want = want if op.outputs else (want,)
         assert_same(got, [np.asarray(w, g.dtype) for w, g in zip(want, got, strict=True)], 2e-5)
     assert used
+
+
+def test_slices_by_an_index(three, x):
+    """One range after the other, and the complaint that few would get."""
+    m, index = x[: 1 << 20].view(1024, 1024), torch.randperm(1024)
+    for t in (m, m.t(), m.half(), m.to(torch.bfloat16), m.to(torch.int64)):
+        for i in (index, index.int(), index - 1024, index.view(32, 32)):
+            assert t[i].numpy().tobytes() == t.numpy()[i.numpy()].tobytes()
+    assert m.index_select(0, index).equal(m[index]) and x[index.repeat(1100)].shape == (1126400,)
+    index[700] = 1024
+    for take in (lambda: m[index], lambda: nn.functional.embedding(index, m)):
+        with pytest.raises(IndexError, match="1024|index out of range in self"):
+            take()
+    with pytest.raises(IndexError, match=f"index {int(index[0]) - 2048} is out of bounds"):
+        m.index_select(0, index - 2048)
 
 
 @pytest.mark.parametrize("draw", [torch.rand, torch.randn, lambda n: torch.empty(n).exponential_()])

@@ -260,7 +260,7 @@ class Structured(Op):
     dtype: Callable[..., Any] | None = None  # dtypes, attrs -> dtype, or several
     outputs: tuple[str, ...] = ()  # names of several results
     differentiable: tuple[bool, ...] = ()  # of several results; default: only the first
-    by_first: bool | str = False  # whether each index of dim 0 stands alone; "dim": if it isn't 0
+    by_first: bool | str = False  # whether the cpu may do ranges of dim 0 apart (see parted.py)
     promotes: bool = True  # unmarked inputs are cast to one common dtype first
     complex_way: Callable | None = None  # what computes it of inputs all of one complex dtype
     starts_as: str = ""  # the input that the result begins as a copy of; the reference gets that

@@ -176,10 +176,16 @@ def folded_by_rows(fold: Fold, array: np.ndarray) -> Any:
 
 def way(call: Call) -> Callable[[Call, Arrays], Any] | None:
     """What computes the result, or results, of a structured op in parts; None for small ones, and
-    where no part can be computed by itself."""
+    where no part can be computed by itself.
+
+    `by_first` of an op says where each index of the first dimension of all inputs and results
+    stands alone: True, or "dim" where the attribute `dim` is another one; "index" where each index
+    of the second input takes a slice of the first, along `dim`."""
     op = call.op
     if isinstance(op, Join):
         return joined if call.outs[0].numel >= MANY else None
+    if op.by_first == "index":
+        return by_index if call.outs[0].numel >= MANY and call.attrs["dim"] == 0 else None
     if not (isinstance(op, Rowwise) or op.by_first) or elements(call) < SOME:
         return None
     if isinstance(op, Rowwise):
@@ -215,6 +221,22 @@ def by_rows(call: Call, arrays: Arrays) -> Any:
     size = len(arrays[0])
     share(size, parts(numel), in_blocks(block, size, numel))
     return results if op.outputs else results[0]
+
+
+def by_index(call: Call, arrays: Arrays) -> np.ndarray:
+    """What an index names of the first dimension of an input."""
+    input, index = arrays[0], arrays[1].reshape(-1)
+    if not input.ndim or index.min() < 0 or index.max() >= len(input):
+        return call.op.invoke(arrays, call.attrs)  # which counts from the end, or complains
+    input = np.ascontiguousarray(input)  # else numpy would, for each range
+    result = np.empty(call.outs[0].shape, input.dtype)
+    rows = result.reshape(len(index), *input.shape[1:])
+
+    def do(start: int, stop: int) -> None:
+        np.take(input, index[start:stop], 0, rows[start:stop], "clip")
+
+    share(len(index), parts(result.size), do)
+    return result
 
 
 def joined(call: Call, arrays: Arrays) -> np.ndarray:

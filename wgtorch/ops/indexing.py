@@ -104,6 +104,7 @@ def taking(op: str, negative: bool):
     return {
         "shader": "gather.wgsl", "numbers": numbers, "places": places, "complaint": complaint,
         "shape": shape, "dtype": lambda input, index, **_: input, "promotes": False,
+        "by_first": "index",
     }  # fmt: skip
 
 
