@@ -88,3 +88,17 @@ def test_numbers_at_an_index():
     half = torch.zeros(3, dtype=torch.bfloat16)
     half[1:] = 0.1
     assert half[2] == torch.tensor(0.1).bfloat16()
+
+
+@pytest.mark.parametrize("name", ["hypot_", "atan2_", "gcd_", "logical_and_"])
+def test_a_number_is_refused_where_the_op_refuses_one(name):
+    x = torch.tensor([4, 6]) if name == "gcd_" else torch.ones(2, dtype=torch.float32)
+    x = x.bool() if name == "logical_and_" else x
+    with pytest.raises(TypeError, match=rf"{name[:-1]}\(\): argument 'other' \(position 2\)"):
+        getattr(x, name)(2)
+
+
+def test_division_by_zero_in_place_is_refused():
+    for write in (lambda x: x.floor_divide_(0), lambda x: x.fmod_(0)):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            write(torch.tensor([4, 5]))

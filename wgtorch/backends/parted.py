@@ -106,10 +106,8 @@ def converted(array: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 def laid(result: np.ndarray, arrays: Arrays) -> tuple[np.ndarray, Arrays]:
     """Both as vectors, where all lie row by row."""
-    shape = result.shape
-    if not all([not a.shape or (a.shape == shape and a.flags.c_contiguous) for a in arrays]):
-        return result, arrays
-    if not result.flags.c_contiguous:
+    shape, all_of_them = result.shape, (result, *arrays)
+    if not all([not a.shape or (a.shape == shape and a.flags.c_contiguous) for a in all_of_them]):
         return result, arrays
     return result.reshape(-1), [a.reshape(-1) if a.shape else a for a in arrays]
 

@@ -176,14 +176,14 @@ def is_overwritten(op: Any, target: Tensor, args: tuple, given: dict[str, Any]) 
     over = getattr(type(storage.value.device.backend), "overwrite", None)
     if over is None or given or len(args) != 1 or levels.stack or not target.is_whole:
         return False
-    if op.attrs or len(op.inputs) != 2:
+    if op.gate is not None or op.attrs or len(op.inputs) != 2:  # a gate may refuse, or know better
         return False
     (other,) = args
     if isinstance(other, View):
         kinds = storage.value.dtype, other.storage.value.dtype
         if other.layout is not layout or kinds[0] is not kinds[1]:
             return False
-    elif type(other) in NUMBERS:
+    elif type(other) in NUMBERS and op.tensors < 2:
         kinds = storage.value.dtype, type(other)
     else:
         return False

@@ -176,7 +176,7 @@ def whole_for_integers(door):
     def call(input, tensor1, tensor2, *, value=1):
         if type(value) is complex:
             value = as_element(value, common_dtype(input, tensor1, tensor2))
-            return input + tensor1 * value * tensor2
+            return input + value * tensor1 * tensor2
         if isinstance(input, View) and input.storage.value.dtype.category > 1:
             return door(input, tensor1, tensor2, value=value)
         dtype = common_dtype(input, tensor1, tensor2)
@@ -204,7 +204,7 @@ def whole_for_integers(door):
 )
 def addcmul(input, tensor1, tensor2, *, value: float = 1):
     "input + value * tensor1 * tensor2"
-    return input + tensor1 * value * tensor2
+    return input + value * tensor1 * tensor2
 
 
 def of_one_float_dtype(door):

@@ -18,7 +18,7 @@ def choose(condition: Any, input: Any, other: Any) -> Any:
         return where(condition, input, other)
     dtype = np.result_type(input, other)
     word = WORDS.get(dtype.itemsize)
-    if word is None or dtype.hasobject:
+    if word is None:
         return where(condition, input, other)
     mask = np.negative(condition.view(np.int8)).astype(word, copy=False)  # all bits, or none
     chosen, instead = (np.asarray(a, dtype).view(word) for a in (input, other))

@@ -8,6 +8,7 @@ while; else all rows are sorted at once, and which row a key is of is the last k
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -190,7 +191,7 @@ def order(input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     return input.shape[dim] - 1 - np.flip(back, dim)
 
 
-def extreme(kind: np.dtype, largest: bool) -> float:
+def extreme(kind: np.dtype, largest: bool) -> Any:
     """The largest or smallest number of a dtype."""
     if kind.kind == "f":
         return np.inf if largest else -np.inf

@@ -29,14 +29,14 @@ def best_of(input: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
     """(values, places in the window) of the largest; NaN beats all, and the first of equals."""
     plane = np.ones((1, *input.shape[-2:]), bool)
     first = np.argmax(list(window.elements(plane, False)), axis=0)  # that is not padding
-    values: Any = extreme(input.dtype, largest=False)
+    values = lowest = extreme(input.dtype, largest=False)
     if window.size[0] * window.size[1] > FEW_TAPS:
-        stack = np.stack(list(window.elements(input, values)))
+        stack = np.stack(list(window.elements(input, lowest)))
         places = np.argmax(stack, axis=0)
         best = np.take_along_axis(stack, places[None], 0)[0]
-        return best, np.where(best == values, first, places)
+        return best, np.where(best == lowest, first, places)
     places = np.broadcast_to(first.astype(place_dtype(window).np), window.out(input.shape))
-    for place, element in enumerate(window.elements(input, extreme(input.dtype, largest=False))):
+    for place, element in enumerate(window.elements(input, lowest)):
         beats = ~(element <= values) & (values == values)
         places = choose(beats, places.dtype.type(place), places)
         values = np.maximum(values, element)
